@@ -1,12 +1,13 @@
-"""Limits on reading a visitor's file, set by the operator and named in the error if exceeded.
+"""Limits on reading a visitor's file, set by the operator and named in the error if exceeded, and the system's limit on open files.
 
-They apply to the processes that read for the dashboard (`isoviz.jobs.guarded`). The command line runs with its user's own rights
-and is not limited.
+The former apply to the processes that read for the dashboard (`isoviz.jobs.guarded`). The command line runs with its user's own
+rights and is not limited.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass, fields
 from typing import Final
 
@@ -15,6 +16,10 @@ import psutil
 from isoviz.errors import InputError
 
 GIB: Final = 2**30
+FILES_OF_PAGE: Final = 4
+"""Open files that the server needs for each open page."""
+_MOST_FILES: Final = 65_536
+"""Enough for all pages of a server; some systems refuse to set no limit."""
 
 
 @dataclass(frozen=True)
@@ -61,3 +66,23 @@ def from_environment() -> Limits:
         if not 0 < values[field.name] < 1e15:
             raise InputError(f"{variable(field.name)}: must be a number above 0 (got '{setting[:40]}')")
     return Limits(**values)
+
+
+def open_files() -> int | None:
+    """How many open files the system lets the server have (`raise_open_files`); None on Windows, which sets no such limit."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    return allowed if soft == resource.RLIM_INFINITY else max(soft, allowed)
+
+
+def raise_open_files() -> None:
+    """Let this process, and those that it starts, have as many open files as the system allows: the default, 1,024 on most systems, is
+    less than a full class needs."""
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_NOFILE, (open_files() or 0, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))

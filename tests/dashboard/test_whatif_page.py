@@ -176,7 +176,9 @@ def test_a_step_that_cannot_be_fitted_leaves_nothing_pending(
     submit = SCHEDULER.submit
 
     def slowly(viewer: str, key: str, work: Callable[[], object], rank: Rank, **here: Any) -> Future[object]:
-        return submit(viewer, key, lambda: (time.sleep(0.4), work())[1], rank, **here)  # long enough to be called pending
+        return submit(
+            viewer, key, lambda: (time.sleep(0.4), work())[1], rank, **here
+        )  # long enough to be called pending
 
     monkeypatch.setattr(SCHEDULER, "submit", slowly)
     page = open_page("whatif", run=runs[0], chain="cluster_based:n_clusters=500")
