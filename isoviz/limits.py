@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Final
 
@@ -74,15 +75,15 @@ def open_files() -> int | None:
         return None
     import resource
 
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    allowed = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
-    return allowed if soft == resource.RLIM_INFINITY else max(soft, allowed)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, hard = (sys.maxsize if limit == resource.RLIM_INFINITY else limit for limit in limits)
+    return max(soft, min(hard, _MOST_FILES))
 
 
 def raise_open_files() -> None:
-    """Let this process, and those that it starts, have as many open files as the system allows: the default, 1,024 on most systems, is
-    less than a full class needs."""
+    """Let this process, and those that it starts, have that many open files instead of the usual 1,024, fewer than classes need."""
     if sys.platform != "win32":
         import resource
 
-        resource.setrlimit(resource.RLIMIT_NOFILE, (open_files() or 0, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        with suppress(ValueError, OSError):  # a system may allow fewer than it says
+            resource.setrlimit(resource.RLIMIT_NOFILE, (open_files() or 0, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))

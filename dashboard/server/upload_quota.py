@@ -41,7 +41,9 @@ class UploadQuota:
         size = max(int(length), SMALLEST_UPLOAD)
         reason = self._refusal(asking, size)
         if reason is not None:  # a page that was reloaded has left its files to a closed one
-            self._forget_closed_pages(asking)
+            for session, who in self._visitors.items():
+                if who == asking.id and not session_is_open(session):
+                    forget_uploads(session)
             reason = self._refusal(asking, size)
         if reason is not None:
             await PlainTextResponse(f"{reason}. Close pages that you no longer need.\n", 413)(scope, receive, send)
@@ -58,8 +60,3 @@ class UploadQuota:
         self._visitors = {session: who for session, who in self._visitors.items() if session in held}
         own = sum(held[session] for session, who in self._visitors.items() if who == asking.id)
         return resources.service_of(asking).upload_refusal(own + self._arriving[asking.id] + size)
-
-    def _forget_closed_pages(self, asking: Visitor) -> None:
-        for session, who in self._visitors.items():
-            if who == asking.id and not session_is_open(session):
-                forget_uploads(session)

@@ -231,11 +231,7 @@ class Service:
     # ------------------------------------------------------------------ uploads
 
     def upload_refusal(self, held: int) -> str | None:
-        """The quota that the uploads of this visitor's open pages would exceed; None if allowed.
-
-        Args:
-            held: their bytes, with the new upload.
-        """
+        """The quota that this visitor's open pages would exceed with uploads of `held` bytes; None if allowed."""
         allowance = self._allowance()
         return None if allowance is None else allowance.exceeded(math.ceil(held / 1e6))
 

@@ -346,6 +346,18 @@ def test_the_sentence_is_above_the_tiles_and_does_not_wait(
     assert place < order.index("metric")  # a telephone shows one below the other
 
 
+def test_what_is_computed_for_a_page_knows_whether_it_is_open(
+    runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Callable[[], bool]] = []
+    submit = SCHEDULER.submit
+    monkeypatch.setattr(SCHEDULER, "submit", lambda *question, is_here: asked.append(is_here) or submit(*question))
+    open_page("whatif", run=runs[0], chain="zca:strength=0.45")
+    assert asked and all(is_here() for is_here in asked)
+    monkeypatch.setattr(waiting, "session_is_open", lambda session: False)
+    assert not any(is_here() for is_here in asked)
+
+
 @pytest.mark.parametrize(("run", "cloud"), [(0, "nonsense"), (1, "nonsense"), (0, "pooled")])
 def test_a_cloud_the_run_lacks_is_reported_and_left_out(
     runs: tuple[str, str], open_page: OpenPage, run: int, cloud: str
