@@ -39,13 +39,7 @@ SETTINGS = {"ISOVIZ_NO_TOKEN": "", "ISOVIZ_API_WRITES": "1", "ISOVIZ_EXAMPLES": 
 OWN = {"ruler_set": "Your own vectors or texts"}
 RUN = {"method": ["baseline"], "settings": {"max_train": 64, "max_eval": 64, "epochs": 1, "threads": 1}, "repeat": True}
 TABLE = "text,label\n" + "\n".join(f"Sentence {row} about topic {row % 7},{row % 7}" for row in range(300))
-FIGURES: dict[str, float] = {
-    "memory, MB": 150,
-    "open files": 10,
-    "threads": 4,
-    "temporary files": 5,
-    "store without runs, MB": 20,
-}
+FIGURES = {"memory, MB": 150, "open files": 10, "threads": 4, "temporary files": 5, "store without runs, MB": 20}
 LEAVING = 150  # seconds after which closed pages are gone: two minutes for reconnection, and the next look
 
 
@@ -170,7 +164,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         app = App()
         app.begin(Path(folder))
-        _ = [visit(app, random.Random(number), done) for number in range(3)]
+        for number in range(3):
+            visit(app, random.Random(number), done)
         time.sleep(LEAVING)
         before = app.sample()
         for what, taken in zip(("arrives", "works"), of_class(app, chosen.students), strict=True):
@@ -186,10 +181,9 @@ def main() -> int:
         for at, (name, bar) in enumerate(FIGURES.items(), start=1):
             late = [np.array(life[len(life) // 4 :]).T for life in lives]
             rows.append((f"{name}, per hour", max(np.polyfit(life[0] / 3600, life[at], 1)[0] for life in late), bar))
-        memory = app.sample()[0]
         for _ in range(chosen.calls):
             app.api("list_runs", {"limit": 5})
-        rows.append((f"{chosen.calls:,} calls of the HTTP API: memory, MB", app.sample()[0] - memory, 50))
+        rows.append((f"{chosen.calls:,} calls of the HTTP API: memory, MB", app.sample()[0] - lives[-1][-1][1], 50))
         rows.append((f"{chosen.calls:,} calls of MCP: memory, MB", asyncio.run(by_mcp(app.home, chosen.calls)), 50))
         app.server.end()
     figures = Table("Figures", ["", "measured", "bar"])

@@ -86,4 +86,6 @@ def raise_open_files() -> None:
         import resource
 
         with suppress(ValueError, OSError):  # a system may allow fewer than it says
-            resource.setrlimit(resource.RLIMIT_NOFILE, (open_files() or 0, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+            resource.setrlimit(
+                resource.RLIMIT_NOFILE, (open_files() or 0, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+            )

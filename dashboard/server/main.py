@@ -27,6 +27,7 @@ from dashboard.server.upload_quota import UploadQuota  # noqa: E402
 from dashboard.shared import resources, visitor  # noqa: E402
 from dashboard.streamlit_private import close_sessions_in_time, ignore_cache_clearing, keep_uploads_on_disk  # noqa: E402
 from isoviz import limits  # noqa: E402
+from isoviz.access import uploads  # noqa: E402
 from isoviz.errors import InputError  # noqa: E402
 
 # A browser that opens a page requests dozens of small files while the page's script runs. Each switches threads several times and
@@ -45,7 +46,7 @@ except InputError as error:
 BASE = (st.get_option("server.baseUrlPath") or "").strip("/")
 visitor.enter_by(ENTRANCE)
 ignore_cache_clearing()
-keep_uploads_on_disk(resources.uploads_folder)
+keep_uploads_on_disk(lambda: uploads.private_folder(resources.store().folder))
 
 
 @asynccontextmanager

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -94,13 +93,6 @@ def guard_files() -> None:
 
 def _roots() -> Roots:
     return uploads.roots(_policy().roots or (), store().folder)
-
-
-def uploads_folder() -> Path:
-    """The folder of uploads, created."""
-    folder = store().folder / uploads.FOLDER
-    make_private(folder)
-    return folder
 
 
 def runner() -> Runner | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -59,19 +60,16 @@ def wait_for(
         lead: Markdown shown before the pending message.
     """
     viewer = st.session_state.setdefault(VIEWER, secrets.token_hex(8))
-    session = session_id()
-
-    def is_here() -> bool:
-        return session is None or session_is_open(session)
-
+    session = session_id() or ""
+    asked = functools.partial(SCHEDULER.submit, viewer, key, work, rank, is_here=lambda: session_is_open(session))
     began = time.monotonic()
-    future = SCHEDULER.submit(viewer, key, work, rank, is_here=is_here)
+    future = asked()
     drawn = ""
     while not future.done():
         wait([future], LOOK)
         _ = st.session_state[VIEWER]  # Streamlit interrupts this run here if the visitor has moved something
         if future.cancelled():  # the connection was lost for a moment
-            future = SCHEDULER.submit(viewer, key, work, rank, is_here=is_here)
+            future = asked()
         seconds = time.monotonic() - began
         if future.done() or seconds < UNNOTICED:
             continue

@@ -134,14 +134,14 @@ def _disk(_: StoreOption) -> Found:
 
 
 def _files(_: StoreOption) -> Found:
-    allowed = limits.open_files()
-    if allowed is None:
-        yield "ok", "no limit on open files"
+    if (allowed := limits.open_files()) is None:
         return
     pages = allowed // limits.FILES_OF_PAGE
-    few = pages < FEW_PAGES
-    advice = "Raise the hard limit (`ulimit -Hn`), or LimitNOFILE of the service." if few else ""
-    yield "note" if few else "ok", f"{allowed:,} open files: the app can serve about {pages:,} open pages", advice
+    text = f"{allowed:,} open files: the app can serve about {pages:,} open pages"
+    if pages < FEW_PAGES:
+        yield "note", text, "Raise the hard limit (`ulimit -Hn`), or LimitNOFILE of the service."
+    else:
+        yield "ok", text
 
 
 def _store(option: StoreOption) -> Found:
