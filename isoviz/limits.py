@@ -1,12 +1,14 @@
-"""Limits on reading a visitor's file, set by the operator and named in the error if exceeded.
+"""Limits on reading a visitor's file, set by the operator and named in the error if exceeded, and the system's limit on open files.
 
-They apply to the processes that read for the dashboard (`isoviz.jobs.guarded`). The command line runs with its user's own rights
-and is not limited.
+The former apply to the processes that read for the dashboard (`isoviz.jobs.guarded`). The command line runs with its user's own
+rights and is not limited.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Final
 
@@ -15,6 +17,10 @@ import psutil
 from isoviz.errors import InputError
 
 GIB: Final = 2**30
+FILES_OF_PAGE: Final = 4
+"""Open files that the server needs for each open page."""
+_MOST_FILES: Final = 65_536
+"""Enough for all pages of a server; some systems refuse to set no limit."""
 
 
 @dataclass(frozen=True)
@@ -61,3 +67,25 @@ def from_environment() -> Limits:
         if not 0 < values[field.name] < 1e15:
             raise InputError(f"{variable(field.name)}: must be a number above 0 (got '{setting[:40]}')")
     return Limits(**values)
+
+
+def open_files() -> int | None:
+    """How many open files the system lets the server have (`raise_open_files`); None on Windows, which sets no such limit."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, hard = (sys.maxsize if limit == resource.RLIM_INFINITY else limit for limit in limits)
+    return max(soft, min(hard, _MOST_FILES))
+
+
+def raise_open_files() -> None:
+    """Let this process, and those that it starts, have that many open files instead of the usual 1,024, fewer than classes need."""
+    if sys.platform != "win32":
+        import resource
+
+        with suppress(ValueError, OSError):  # a system may allow fewer than it says
+            resource.setrlimit(
+                resource.RLIMIT_NOFILE, (open_files() or 0, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+            )

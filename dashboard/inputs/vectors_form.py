@@ -10,6 +10,7 @@ import streamlit as st
 
 from dashboard.shared import actions, address, forms, reading, resources, wording
 from dashboard.shared.steady import steady
+from dashboard.streamlit_private import uploaded_content
 from isoviz.access.service import OWN_VECTORS, VECTOR_MODULES
 from isoviz.access.uploads import Files
 from isoviz.errors import listed
@@ -174,14 +175,14 @@ def _read_input(form: _Form) -> None:
             return
         request = ImportRequest(form.kind, path)
     elif (file := session_value(form.key("file"))) is not None:
-        files["file"] = (file.name, file.getbuffer())
+        files["file"] = (file.name, uploaded_content(file))
     else:
         return
     if source != PASTE:
         columns = {name: (session_value(form.key(name)) or "").strip() or None for name in _COLUMN_HELP}
         request = ImportRequest(request.kind, request.file, Columns(**columns))
         if (table := session_value(form.key("beside"))) is not None:
-            files["beside"] = (table.name, table.getbuffer())
+            files["beside"] = (table.name, uploaded_content(table))
     _keep(form.problem, form.parameter, request, files)
 
 
@@ -244,7 +245,7 @@ def _annotate(prefix: str, key: str, field: str, role: str) -> None:
     st.session_state[ANNOTATION_PROBLEM] = None
     if (table := st.session_state.get(field)) is None:
         return
-    files = {role: (table.name, table.getbuffer())}
+    files = {role: (table.name, uploaded_content(table))}
     parameter = _Form(prefix, "either").parameter
     st.session_state[ANNOTATED] = _keep(ANNOTATION_PROBLEM, parameter, ImportRequest(base=key), files)
 

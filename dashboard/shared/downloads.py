@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -55,8 +56,11 @@ _MIME = {
 }
 """Ending of a file's name → its type."""
 
-_FORMULA = re.compile(r"[\s\x00-\x1f\ufeff\u200b]*[=+\-@＝＋－＠]|[\t\r\n]")
-"""Matches text that a spreadsheet would run as a formula, including leading characters that it trims and full-width signs."""
+_BREAK = re.compile(r"([;\t\r\n])")
+"""What may begin a new cell within a text: spreadsheets of many countries separate cells by semicolons, and do not heed quotes then."""
+_NUMBER = re.compile(r"\s*[+-]\d+(?:[.,]\d+)*(?:e[+-]?\d+)?\s*%?\s*", re.IGNORECASE)
+_FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
+"""Signs without width or ink that Unicode counts as letters or symbols."""
 
 
 def csv(frame: pd.DataFrame) -> bytes:
@@ -66,7 +70,15 @@ def csv(frame: pd.DataFrame) -> bytes:
 
 
 def _unexecuted(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+    if not isinstance(value, str):
+        return value
+    return "".join(f"'{part}" if _is_formula(part) else part for part in _BREAK.split(value))
+
+
+def _is_formula(text: str) -> bool:
+    """Whether a spreadsheet would run the text, which may begin with signs that cannot be seen, or with a full-width sign."""
+    seen = (sign for sign in text if unicodedata.category(sign)[0] not in "CMZ" and sign not in _FILLERS)
+    return unicodedata.normalize("NFKC", next(seen, "")) in ("=", "+", "-", "@") and not _NUMBER.fullmatch(text)
 
 
 def latex_table(

@@ -11,16 +11,22 @@ from isoviz.runs.naming import variant
 from isoviz.runs.rows import RunRow
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|$~:@^=&])")
+_TURNED = re.compile(
+    r"(?<=http:)(?=//)|(?<=https:)(?=//)|(?<=www)(?=\.)|(?<=\S)(?=@\S)|(?<=:)(?=material/|streamlit:)", re.IGNORECASE
+)
+"""Places in what Streamlit turns into links and icons in spite of escapes: addresses, e-mail addresses, `:material/lock:`."""
+_APART = ":gray[]"
+"""Empty text, which keeps the parts of an address apart and cannot be seen or copied."""
 
 
 def plain(text: str) -> str:
     """Text escaped for Markdown (labels, captions), because names and paths are user input."""
-    return _MARKDOWN.sub(r"\\\1", printable(text))
+    return _MARKDOWN.sub(r"\\\1", _TURNED.sub("\0", printable(text))).replace("\0", _APART)
 
 
 def unmarked(text: str) -> str:
     """Markdown with bold type and the escapes of `plain` as plain text, for files."""
-    return re.sub(r"\\(.)", r"\1", text.replace("**", ""))
+    return re.sub(r"\\(.)", r"\1", text.replace("**", "").replace(_APART, ""))
 
 
 def run_title(row: RunRow) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.shared import job_progress, resources
+from dashboard.streamlit_private import session_id, session_is_open
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import IsoVizError
 from isoviz.whatif import chains
@@ -58,14 +60,16 @@ def wait_for(
         lead: Markdown shown before the pending message.
     """
     viewer = st.session_state.setdefault(VIEWER, secrets.token_hex(8))
+    session = session_id() or ""
+    asked = functools.partial(SCHEDULER.submit, viewer, key, work, rank, is_here=lambda: session_is_open(session))
     began = time.monotonic()
-    future = SCHEDULER.submit(viewer, key, work, rank)
+    future = asked()
     drawn = ""
     while not future.done():
         wait([future], LOOK)
         _ = st.session_state[VIEWER]  # Streamlit interrupts this run here if the visitor has moved something
-        if future.cancelled():  # the visitor's other tab asked another question
-            future = SCHEDULER.submit(viewer, key, work, rank)
+        if future.cancelled():  # the connection was lost for a moment
+            future = asked()
         seconds = time.monotonic() - began
         if future.done() or seconds < UNNOTICED:
             continue

@@ -7,6 +7,7 @@ first check the visitor's permission.
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -228,6 +229,11 @@ class Service:
         self._store.note(run_id, note)
 
     # ------------------------------------------------------------------ uploads
+
+    def upload_refusal(self, held: int) -> str | None:
+        """The quota that this visitor's open pages would exceed with uploads of `held` bytes; None if allowed."""
+        allowance = self._allowance()
+        return None if allowance is None else allowance.exceeded(math.ceil(held / 1e6))
 
     def keep_upload(self, files: Files, task: Task | None = None, pulse: Callable[[], None] = lambda: None) -> Path:
         """Check and store the splits of a task, or a user's own tables, see `isoviz.access.uploads.save`."""

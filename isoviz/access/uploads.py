@@ -46,6 +46,13 @@ class Allowance:
     exceeded: Callable[[int], str | None]
 
 
+def private_folder(store_folder: Path) -> Path:
+    """The folder of all uploads, created."""
+    path = store_folder / FOLDER
+    make_private(path)
+    return path
+
+
 def roots(named: tuple[Path, ...], store_folder: Path) -> Roots:
     """Folders whose data and models the browser may use: the operator's folders, uploads, and bundled files."""
     return Roots(named, (store_folder / FOLDER, demo.FOLDER))
@@ -80,12 +87,11 @@ def save(
     for split in splits:
         digest.update(f"{split}{suffixes[split]}\0".encode())
         digest.update(hashlib.sha256(files[split][1]).digest())
-    root = store_folder / FOLDER
+    root = private_folder(store_folder)
     final = root / digest.hexdigest()[:16]
     if final.is_dir():
         _check(final, task, pulse)  # it may have been stored for another task
         return final
-    make_private(root)
     partial = Path(tempfile.mkdtemp(dir=root, prefix=".incoming-"))
     try:
         if allowance is not None:  # first, so that two simultaneous uploads count each other
@@ -136,9 +142,7 @@ def save_vectors(
             field="vectors",
             advice="Put the file in a folder on this server and enter its path.",
         )
-    root = store_folder / FOLDER
-    make_private(root)
-    incoming = Path(tempfile.mkdtemp(dir=root, prefix=".incoming-"))
+    incoming = Path(tempfile.mkdtemp(dir=private_folder(store_folder), prefix=".incoming-"))
     try:
         if allowance is not None:
             (incoming / _VISITOR).write_text(allowance.visitor, encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -45,6 +46,9 @@ OPERATOR = Visitor("operator", Role.OPERATOR)
 VARIABLES = {Role.OPERATOR: "ISOVIZ_OPERATORS", Role.RUNNER: "ISOVIZ_RUNNERS", Role.VIEWER: "ISOVIZ_VIEWERS"}
 """Comma-separated: addresses, domains as `@example.org`, or `*` for everyone whom the login provider admits."""
 
+_ADDRESS = re.compile(r"[^\s@,;<>\"]+@[^\s@,;<>\"]+")
+"""One address: mail programs read several, or a name, from others."""
+
 
 @dataclass(frozen=True)
 class People:
@@ -76,12 +80,15 @@ class People:
     def visitor(self, claims: Mapping[str, object]) -> Visitor | None:
         """The visitor for a login provider's claims; None if not listed.
 
-        Unverified addresses are ignored, because a person could register with any address.
+        Addresses that are not verified are ignored, because a person could register with any address. A provider that does not say
+        so verifies all.
         """
         email = claims.get("email")
-        if not isinstance(email, str) or "@" not in email or claims.get("email_verified") in (False, "false"):
+        if not isinstance(email, str) or not _ADDRESS.fullmatch(email) or not email.isprintable():
             return None
-        address = email.strip().lower()
+        if claims.get("email_verified", True) not in (True, "true"):
+            return None
+        address = email.lower() if email.isascii() else email  # the small form of the Kelvin sign is an ordinary k
         named = {"*", address, f"@{address.rpartition('@')[2]}"}
         roles = [role for role, entries in self.listed.items() if entries & named]
         return Visitor(address, max(roles)) if roles else None

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import quote
 
-from isoviz import __version__
+from isoviz import __version__, limits
 from isoviz.commands.options import StoreOption
 from isoviz.commands.output import Answer
 from isoviz.errors import IsoVizError, listed, one_line
@@ -28,6 +28,8 @@ LOW_GB: Final = 5.0
 """Free space below which a note says so: a run of a base encoder keeps up to 4 GB of checkpoints."""
 FULL_GB: Final = 0.5
 """Free space below which nothing can be trained."""
+FEW_PAGES: Final = 500
+"""Open pages below which a note says so: a class of forty with several tabs each."""
 _GB: Final = 1e9
 _SECRET: Final = re.compile("KEY|TOKEN|SECRET|STORE")
 """Names of settings whose value may be a secret: a store's URL can hold a password."""
@@ -131,6 +133,17 @@ def _disk(_: StoreOption) -> Found:
             yield "problem", f"{existing} cannot be written to by this account", f"Choose another folder for {name}."
 
 
+def _files(_: StoreOption) -> Found:
+    if (allowed := limits.open_files()) is None:
+        return
+    pages = allowed // limits.FILES_OF_PAGE
+    text = f"{allowed:,} open files: the app can serve about {pages:,} open pages"
+    if pages < FEW_PAGES:
+        yield "note", text, "Raise the hard limit (`ulimit -Hn`), or LimitNOFILE of the service."
+    else:
+        yield "ok", text
+
+
 def _store(option: StoreOption) -> Found:
     if not find_spec("sqlalchemy"):
         yield "note", "SQLAlchemy is not installed: runs cannot be read", "pip install 'isoviz[train]'"
@@ -182,6 +195,7 @@ _CHECKS: Final[dict[str, Callable[[StoreOption], Found]]] = {
     "packages": _versions,
     "devices": _devices,
     "disk": _disk,
+    "open files": _files,
     "store": _store,
     "hub": _hub,
     "settings": _settings,

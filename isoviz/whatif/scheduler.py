@@ -2,7 +2,7 @@
 
 - A slider's move comes first, then images that must be built, then slow follow-ups (`Rank`), unless one of those has waited for
   `HEAD_START`. Among equals, the viewer who has waited longest comes first.
-- Each viewer has one question; a newer one replaces it.
+- Each viewer has one question; a newer one replaces it. It is dropped before its next stage once no viewer of it is left.
 - Follow-ups are computed in stages. After each stage, moves and other viewers' stages get their turn.
 - Viewers with the same question share one answer.
 
@@ -57,7 +57,7 @@ class _Question:
         self.work = work
         self.rank = rank
         self.since = time.monotonic()
-        self.viewers: set[str] = set()
+        self.viewers: dict[str, Callable[[], bool]] = {}
         self.stages: Generator[None, None, Any] | None = None
         self.answer: Future[Any] = Future()
 
@@ -75,10 +75,21 @@ class Scheduler:
         self._threads: list[threading.Thread] = []
         self._closed = False
 
-    def submit(self, viewer: str, key: str, work: Work, rank: Rank = Rank.FOLLOW) -> Future[Any]:
+    def submit(
+        self,
+        viewer: str,
+        key: str,
+        work: Work,
+        rank: Rank = Rank.FOLLOW,
+        *,
+        is_here: Callable[[], bool] = lambda: True,
+    ) -> Future[Any]:
         """The future of `work()`, shared by all questions with this key. Drops the viewer's previous question.
 
         A question that no viewer has any more is cancelled before its next stage.
+
+        Args:
+            is_here: whether the viewer's page is open. Called from the scheduler's threads, so it must be quick and not wait for one.
         """
         with self._changed:
             self._seen[viewer] = time.monotonic()
@@ -87,7 +98,7 @@ class Scheduler:
             if question is None:
                 question = self._waiting[key] = _Question(key, work, rank)
                 self._start_threads()
-            question.viewers.add(viewer)
+            question.viewers[viewer] = is_here
             self._question_of[viewer] = key
             self._changed.notify_all()
             return question.answer
@@ -115,10 +126,15 @@ class Scheduler:
             return
         question = self._running.get(old_key) or self._waiting.get(old_key)
         if question is not None:
-            question.viewers.discard(viewer)
+            question.viewers.pop(viewer, None)
             if not question.viewers and old_key in self._waiting:
                 del self._waiting[old_key]
                 _cancel(question)
+
+    def _is_wanted(self, question: _Question) -> bool:
+        for viewer in [viewer for viewer, is_here in question.viewers.items() if not is_here()]:
+            del question.viewers[viewer], self._question_of[viewer]
+        return bool(question.viewers)
 
     def _start_threads(self) -> None:
         if not self._threads:
@@ -159,6 +175,9 @@ class Scheduler:
                 if question is None:
                     return
                 del self._waiting[question.key]
+                if not self._is_wanted(question):
+                    _cancel(question)
+                    continue
                 self._running[question.key] = question
                 self._share_cores()
             done, result, error = _stage(question)
@@ -169,7 +188,7 @@ class Scheduler:
                     for viewer in question.viewers:
                         if self._question_of.get(viewer) == question.key:
                             del self._question_of[viewer]
-                elif question.viewers and not self._closed:
+                elif self._is_wanted(question) and not self._closed:
                     question.since = time.monotonic()
                     self._waiting[question.key] = question
                 else:

@@ -27,7 +27,16 @@ LISTS = {
         ({"email": "uni.example"}, None),
         ({"email": "ada@uni.example", "email_verified": False}, None),
         ({"email": "ada@uni.example", "email_verified": "false"}, None),
+        ({"email": "ada@uni.example", "email_verified": None}, None),
+        ({"email": "ada@uni.example", "email_verified": "true"}, Role.OPERATOR),
         ({"email": ["ada@uni.example"]}, None),
+        ({"email": "a@b.example@uni.example"}, None),
+        ({"email": "ada@uni.example\n"}, None),
+        ({"email": "else@other.example\nada@uni.example"}, None),
+        ({"email": "else@other.example,ada@uni.example"}, None),
+        ({"email": "<ada@uni.example>"}, None),
+        ({"email": "a\u200bda@uni.example"}, None),
+        ({"email": "@uni.example"}, None),
         ({}, None),
     ],
 )
@@ -36,6 +45,11 @@ def test_the_highest_role_that_names_someone(claims: dict[str, object], role: Ro
     assert (visitor and visitor.role) == role
     if visitor is not None:
         assert visitor.id == str(claims["email"]).lower()
+
+
+def test_a_foreign_letter_whose_small_form_is_ours_is_another_address() -> None:
+    people = People.from_environment({"ISOVIZ_OPERATORS": "kim@uni.example"})
+    assert people.visitor({"email": "Kim@uni.example"}) and people.visitor({"email": "\u212aim@uni.example"}) is None
 
 
 def test_everybody_whom_the_provider_lets_in() -> None:

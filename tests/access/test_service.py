@@ -58,7 +58,7 @@ WRITES: dict[str, Callable[[Service, str], object]] = {
 """Every method that changes or starts something, and how it is called with a run that is there."""
 SILENT = {"release"}
 """These stop what the visitor no longer needs, and only what the visitor may stop."""
-READS = {"refusal", "launch_refusal", "queue_refusal", "roots", "resolve_paths", "computing"}
+READS = {"refusal", "launch_refusal", "queue_refusal", "upload_refusal", "roots", "resolve_paths", "computing"}
 
 
 @pytest.fixture(autouse=True)

@@ -122,6 +122,15 @@ def test_every_number_is_the_engines(lab: Page, tmp_path: Path, points: np.ndarr
     np.testing.assert_allclose([cosine for _, cosine in near], np.sort(cosines[7])[::-1][:10], rtol=1e-6)
 
 
+def test_a_label_of_any_length_leaves_the_page_as_wide_as_it_is(lab: Page, tmp_path: Path) -> None:
+    labels = ["a" * 100_000, "b " * 50_000]
+    (tmp_path / "labels.csv").write_text("label\n" + "\n".join(labels * 20), encoding="utf-8")
+    found = drop(lab, npy(tmp_path / "own", np.random.default_rng(1).normal(size=(40, 5))), tmp_path / "labels.csv")
+    assert found["problem"] is None and len(found["opened"]["columns"]["label"][0]) > 50
+    assert lab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert all(len(text) < 60 for text in lab.locator(".ivv-label").all_text_contents())
+
+
 def test_directions_in_which_the_points_are_short_leave_the_partition_function_defined(
     lab: Page, tmp_path: Path
 ) -> None:

@@ -182,7 +182,7 @@ def test_a_viewer_leaves_no_bytes_with_the_server(guarded: Server, public: Serve
         assert status == 403 and b"Viewers cannot upload" in body, method
         assert ask(public, path, method=method, host="isoviz.example.org")[0] == 403, method
     status, _, body = ask(guarded, path, method="PUT", cookie=cookie(guarded, Role.RUNNER))
-    assert status in (400, 403) and b"Viewers" not in body, "there is no such session"
+    assert status == 411 and b"Viewers" not in body, "it is a runner, whose upload needs a length"
 
 
 def test_a_changed_link_ends_its_cookies_and_open_pages(guarded: Server) -> None:

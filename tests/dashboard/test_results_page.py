@@ -180,12 +180,17 @@ def test_csv_disarms_formulas() -> None:
     frame = tables.runs_frame([row("r", config(), name="=cmd()")])
     text = downloads.csv(frame).decode("utf-8-sig")
     assert "'=cmd()" in text and ",=cmd()" not in text
-    bad = ("=1+1", " =1+1", "\u00a0=1+1", "\t=1+1", "\ufeff=1+1", "+1", "-1+1", "@SUM(1)", "＝1+1", "\n=1+1", "\tx")
-    for text in bad:
-        heading, cell = downloads.csv(pd.DataFrame({text: [text]})).decode("utf-8-sig").replace('"', "").split("'")[1:]
-        assert heading.rstrip("\r\n") == cell.rstrip("\r\n") == text
-    plain = downloads.csv(pd.DataFrame({"a b": ["x=1", "", "a-b"], "n": [-1.5, 0, 2]})).decode("utf-8-sig")
-    assert "'" not in plain and "-1.5" in plain
+    unseen = ("", " ", "\u00a0", "\ufeff", "\u200b", "\u200d", "\u2060", "\u00ad", "\ufe0f", "\u3164", "\x00")
+    bad = [f"{start}{sign}1+1" for start in unseen for sign in "=+-@＝﹢"]
+    for text in (*bad, "@SUM(1)"):
+        heading, cell = downloads.csv(pd.DataFrame({text: [text]})).decode("utf-8-sig").splitlines()
+        assert heading == cell == f"'{text}"
+    for mark in (";", "\t", "\r", "\n", "; "):
+        text = downloads.csv(pd.DataFrame({"a": [f"x{mark}=HYPERLINK(1)"]})).decode("utf-8-sig")
+        assert "'=HYPERLINK" in text or "' =HYPERLINK" in text
+    numbers = ["+0.025", "-1.5", "+2e-7", "-1,000.5", "+12 %"]
+    plain = downloads.csv(pd.DataFrame({"a b": ["x=1", "", "a-b", "x; y", "−1"], "n": numbers})).decode("utf-8-sig")
+    assert "'" not in plain and "+0.025" in plain
 
 
 def test_every_format_is_offered_and_the_bibliography(open_page: OpenPage, filled: Store, offered: Offered) -> None:

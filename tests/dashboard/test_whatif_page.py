@@ -175,8 +175,10 @@ def test_a_step_that_cannot_be_fitted_leaves_nothing_pending(
 ) -> None:
     submit = SCHEDULER.submit
 
-    def slowly(viewer: str, key: str, work: Callable[[], object], rank: Rank) -> Future[object]:
-        return submit(viewer, key, lambda: (time.sleep(0.4), work())[1], rank)  # long enough to be called pending
+    def slowly(viewer: str, key: str, work: Callable[[], object], rank: Rank, **here: Any) -> Future[object]:
+        return submit(
+            viewer, key, lambda: (time.sleep(0.4), work())[1], rank, **here
+        )  # long enough to be called pending
 
     monkeypatch.setattr(SCHEDULER, "submit", slowly)
     page = open_page("whatif", run=runs[0], chain="cluster_based:n_clusters=500")
@@ -332,12 +334,28 @@ def test_the_sentence_is_above_the_tiles_and_does_not_wait(
 ) -> None:
     monkeypatch.setattr(waiting, "PATIENCE", 0.0)
     submit = SCHEDULER.submit
-    monkeypatch.setattr(SCHEDULER, "submit", lambda *asked: Future() if asked[-1] is Rank.FOLLOW else submit(*asked))
+
+    def never(*asked: Any, **here: Any) -> Future[Any]:
+        return Future() if asked[-1] is Rank.FOLLOW else submit(*asked, **here)
+
+    monkeypatch.setattr(SCHEDULER, "submit", never)
     page = open_page("whatif", run=runs[0], chain="zca:strength=0.55")
     assert errors(page) == [] and "Still computing" in texts(page)
     order = [getattr(one, "value", "") if one.type == "markdown" else one.type for one in page.main]
     (place,) = [number for number, text in enumerate(order) if "isotropic (IsoScore" in str(text)]
     assert place < order.index("metric")  # a telephone shows one below the other
+
+
+def test_what_is_computed_for_a_page_knows_whether_it_is_open(
+    runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Callable[[], bool]] = []
+    submit = SCHEDULER.submit
+    monkeypatch.setattr(SCHEDULER, "submit", lambda *question, is_here: asked.append(is_here) or submit(*question))
+    open_page("whatif", run=runs[0], chain="zca:strength=0.45")
+    assert asked and all(is_here() for is_here in asked)
+    monkeypatch.setattr(waiting, "session_is_open", lambda session: False)
+    assert not any(is_here() for is_here in asked)
 
 
 @pytest.mark.parametrize(("run", "cloud"), [(0, "nonsense"), (1, "nonsense"), (0, "pooled")])

@@ -34,3 +34,25 @@ from dashboard.shared import wording
 )
 def test_numbers_are_read_at_a_glance(value, digits, words):
     assert wording.number(value, digits) == words
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "https://evil.example/x",
+        "HTTP://evil.example",
+        "www.evil.example",
+        "joe@evil.example",
+        ":material/lock:",
+        "a:streamlit:",
+    ],
+)
+def test_addresses_and_icons_in_names_are_kept_apart(name: str) -> None:
+    text = wording.plain(name)
+    assert text.count(":gray[]") == 1 and wording.unmarked(text) == name
+    first, _, second = text.replace("\\", "").partition(":gray[]")
+    assert first and second and first + second == name
+
+
+def test_ordinary_names_are_only_escaped() -> None:
+    assert wording.plain("zca:strength=1 @ 12:30:45") == r"zca\:strength\=1 \@ 12\:30\:45"

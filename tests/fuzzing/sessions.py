@@ -3,16 +3,62 @@
 from __future__ import annotations
 
 import http.client
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from urllib.parse import urlencode, urlsplit
+from uuid import uuid4
 
+import httpx
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from websockets.sync.client import connect
+from websockets.sync.client import ClientConnection, connect
 
 PATIENCE = 180.0
 """Seconds that a page may take on a busy machine."""
+
+
+@dataclass
+class OpenPage:
+    """A tab.
+
+    Attributes:
+        name: of the page.
+        session: its id, from the first script on.
+        uploads: ids of its upload fields.
+    """
+
+    name: str
+    socket: ClientConnection
+    session: str = ""
+    uploads: list[str] = field(default_factory=list)
+
+    def run(self, query: Mapping[str, str], uploaded: Mapping[str, str] | None = None) -> None:
+        """Run the script with this query, and with files in upload fields (field → the file's id); return at its end.
+
+        Raises:
+            AssertionError: an exception box.
+        """
+        wish = BackMsg()
+        wish.rerun_script.query_string = urlencode(query)
+        wish.rerun_script.page_name = "" if self.name == "home" else self.name
+        for widget, file in (uploaded or {}).items():
+            state = wish.rerun_script.widget_states.widgets.add(id=widget)
+            state.file_uploader_state_value.uploaded_file_info.add(file_id=file, name="x.csv")
+        self.socket.send(wish.SerializeToString())
+        while True:
+            content = self.socket.recv(timeout=PATIENCE)
+            assert isinstance(content, bytes)
+            message = ForwardMsg.FromString(content)
+            kind, element = message.WhichOneof("type"), message.delta.new_element
+            box = element.exception
+            assert not (box.message or box.type), f"{self.name}: {box.message}\n{''.join(box.stack_trace)}"
+            if element.file_uploader.id:
+                self.uploads.append(element.file_uploader.id)
+            if kind == "new_session":
+                self.session = message.new_session.initialize.session_id
+            if kind == "script_finished":
+                return
 
 
 @dataclass(frozen=True)
@@ -27,16 +73,9 @@ class Visitor:
     url: str
     cookie: str
 
-    def check(self, address: tuple[str, Mapping[str, str]]) -> str:
-        """Open an address in a new session, wait for the end of its script, and leave; the page's name.
-
-        Raises:
-            AssertionError: an exception box.
-        """
-        page, query = address
-        wish = BackMsg()
-        wish.rerun_script.query_string = urlencode(query)
-        wish.rerun_script.page_name = "" if page == "home" else page
+    @contextmanager
+    def opened(self, name: str, query: Mapping[str, str] | None = None) -> Iterator[OpenPage]:
+        """A page in a new session, whose script has ended; left at the end."""
         stream = self.url.replace("http", "ws", 1) + "/_stcore/stream"
         with connect(
             stream,
@@ -46,15 +85,27 @@ class Visitor:
             max_size=None,
             open_timeout=PATIENCE,
         ) as socket:
-            socket.send(wish.SerializeToString())
-            while True:
-                content = socket.recv(timeout=PATIENCE)
-                assert isinstance(content, bytes)
-                message = ForwardMsg.FromString(content)
-                box = message.delta.new_element.exception
-                assert not (box.message or box.type), f"{page}: {box.message}\n{''.join(box.stack_trace)}"
-                if message.WhichOneof("type") == "script_finished":
-                    return page
+            page = OpenPage(name, socket)
+            page.run(query or {})
+            yield page
+
+    def check(self, address: tuple[str, Mapping[str, str]]) -> str:
+        """Open an address and leave; the page's name. Raises `AssertionError` for an exception box."""
+        with self.opened(*address) as page:
+            return page.name
+
+    def upload(self, page: OpenPage, content: bytes | Iterator[bytes]) -> tuple[httpx.Response, str]:
+        """Send a file as an upload field does, or as a stream without its length; the answer, and the file's id."""
+        token = httpx.get(f"{self.url}/_stcore/health").cookies["_streamlit_xsrf"]
+        body = {"files": {"file": ("x.csv", content)}} if isinstance(content, bytes) else {"content": content}
+        file = str(uuid4())
+        answer = httpx.put(
+            f"{self.url}/_stcore/upload_file/{page.session}/{file}",
+            headers={"Cookie": f"{self.cookie}; _streamlit_xsrf={token}", "X-Xsrftoken": token},
+            timeout=PATIENCE,
+            **body,  # type: ignore[arg-type]
+        )
+        return answer, file
 
 
 def by_link(url: str, secret: str) -> Visitor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import CancelledError
 
 import pytest
 
@@ -161,3 +162,28 @@ def test_closing_cancels_what_waits_and_the_next_question_opens_it_again(one_cor
     one_core.close()
     assert waiting.cancelled()
     assert one_core.submit("me", "a", lambda: "a").result(PATIENCE) == "a"
+
+
+def test_a_question_whose_viewers_have_left_is_dropped_before_its_next_stage(one_core: Scheduler) -> None:
+    here, began, go_on = {"me", "you"}, threading.Event(), threading.Event()
+    done: list[int] = []
+
+    def stages() -> Generator[None, None, str]:
+        for stage in range(100):
+            done.append(stage)
+            began.set()
+            assert go_on.wait(PATIENCE)
+            yield
+        return "for no one"
+
+    asked = [one_core.submit(name, "a", stages, Rank.FOLLOW, is_here=lambda name=name: name in here) for name in here]
+    assert began.wait(PATIENCE)
+    here.remove("me")
+    later = one_core.submit("third", "b", lambda: "b", Rank.FOLLOW, is_here=lambda: False)
+    here.remove("you")
+    go_on.set()
+    with pytest.raises(CancelledError):
+        asked[0].result(PATIENCE)
+    with pytest.raises(CancelledError):
+        later.result(PATIENCE)
+    assert done == [0] and not one_core._question_of

@@ -6,6 +6,7 @@
 
 const NEIGHBOUR_COUNT = 10;
 const MOST_LETTERS = 300; // of a row's label and text
+const LABEL_LETTERS = 40; // of a label in the key
 const ACCEPT = ".npy,.npz,.csv,.tsv,.jsonl,.ndjson,.safetensors,.parquet,.txt";
 const WITHOUT = ["controls", "presets", "toolbar"]; // what shapes a drawn cloud
 
@@ -105,7 +106,7 @@ export class OwnVectors {
     this.facts.textContent = `${name}: ${count(n)} vectors of ${count(d)} dimensions${n < d ? "; fewer rows than dimensions bias most measures" : ""}`;
     const labels = columns.label && frequentLabels(columns.label);
     const others = labels && new Set(columns.label).size > labels.length;
-    this.key.replaceChildren(...(labels ?? []).concat(others ? ["others"] : []).map((label, at, all) => make("span", "ivv-label", { style: `--ink: ${CLUSTER_COLOURS[others && at === all.length - 1 ? 9 : at]}` }, label || "no label")));
+    this.key.replaceChildren(...(labels ?? []).concat(others ? ["others"] : []).map((label, at, all) => make("span", "ivv-label", { style: `--ink: ${CLUSTER_COLOURS[others && at === all.length - 1 ? 9 : at]}` }, shortened(label, LABEL_LETTERS) || "no label")));
     for (const part of ["before", "after"]) this.cloud.values[part] = {};
     this.cloud.drawn = {};
     this.cloud.answeredId = this.cloud.sentId; // the former file gets no more answers
@@ -190,7 +191,7 @@ export class OwnVectors {
   nameOf(row) {
     const { text, label, id } = this.opened.columns;
     const whole = [id ? id[row] : `row ${row + 1}`, label?.[row], text?.[row]].filter(Boolean).join(" · ");
-    return whole.length > MOST_LETTERS ? `${whole.slice(0, MOST_LETTERS)} …` : whole;
+    return shortened(whole, MOST_LETTERS);
   }
 
   // A click on the cloud that does not turn it chooses the nearest point.
@@ -236,4 +237,8 @@ function percentileOf(grid, value) {
   if (low === 0 || low === grid.length) return low === 0 ? 0 : 1;
   const step = grid[low] - grid[low - 1];
   return (low - 1 + (step > 0 ? (value - grid[low - 1]) / step : 0)) / (grid.length - 1);
+}
+
+function shortened(text, letters) {
+  return text.length > letters ? `${text.slice(0, letters)} …` : text;
 }
