@@ -168,12 +168,15 @@ def _mixing(state: State) -> Cloud:
 
 
 def _centres(state: State) -> Cloud:
-    """(clusters, d), at most d + 1: corners of a regular simplex around the origin."""
+    """(clusters, d), at most d + 1: corners of a regular simplex around the origin, by Helmert's rows, as in the browser's shape.js.
+
+    A basis from a factorisation would be arbitrary, as the simplex spreads equally in all of its directions.
+    """
     count = min(state.clusters, state.d + 1)
-    corners = np.eye(count) - 1 / count
-    directions = np.linalg.svd(corners)[2][: count - 1] if count > 1 else np.zeros((0, 1))
     centres = np.zeros((count, state.d))
-    centres[:, : count - 1] = corners @ directions.T * state.separation / np.sqrt(2)
+    for k in range(1, count):  # dimension k − 1 separates cluster k from the clusters before it
+        unit = state.separation / np.sqrt(2 * k * (k + 1))
+        centres[:k, k - 1], centres[k, k - 1] = unit, -k * unit
     return centres
 
 
