@@ -18,6 +18,8 @@ from isoviz.metrics.sample import Sample
 
 SEEDS = (0, 1, 2)
 """A claim must not depend on a single draw."""
+ROUNDING = 1e-9
+"""By which a number may exceed a slider's end: IsoScore of a whitened cloud is 1 or 1 + 2e-16, as the processor rounds."""
 
 Cloud = NDArray[np.float64]
 
@@ -45,7 +47,7 @@ def _problems(lesson: Lesson, at: list[dict[str, float]]) -> list[str]:
                 sentences.append(f"step {k}: exactly one answer must be true, got {answers}")
         else:
             value = value_at(step.guess.of, k)
-            if not step.guess.low <= value <= step.guess.high:
+            if not step.guess.low - ROUNDING <= value <= step.guess.high + ROUNDING:
                 sentences.append(
                     f"step {k}: {step.guess.of} is {value:.4g}, which the slider from {step.guess.low:g} to {step.guess.high:g} "
                     "cannot reach"
