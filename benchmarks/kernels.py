@@ -20,7 +20,25 @@ from pathlib import Path
 
 from _report import ROOT, Table, finish, machine, options
 
-ROOMS = ["metrics", "posthoc", "lessons", "readouts", "cosines", "drift", "whatif", "studies", "statistics", "exploring", "comparisons", "watch", "atlas", "methods", "vectors", "training/test_resume.py", "test_reference.py"]
+ROOMS = [
+    "metrics",
+    "posthoc",
+    "lessons",
+    "readouts",
+    "cosines",
+    "drift",
+    "whatif",
+    "studies",
+    "statistics",
+    "exploring",
+    "comparisons",
+    "watch",
+    "atlas",
+    "methods",
+    "vectors",
+    "training/test_resume.py",
+    "test_reference.py",
+]
 _AVX2 = {"MKL_ENABLE_INSTRUCTIONS": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
 _NO_AVX512 = {"NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR"}
 _OLDEST = {"MKL_CBWR": "COMPATIBLE", "ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41"}
