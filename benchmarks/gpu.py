@@ -51,27 +51,17 @@ Row = dict[str, Any]
 Rows = Iterator[Row]
 FORK = multiprocessing.get_context("fork")
 FIXED = Lengths("128 tokens", float(np.log(126)), 0.0, 126)
-SHARES = {
-    "machine": 10,
-    "agree": 90,
-    "train": 130,
-    "penalty": 45,
-    "measure": 35,
-    "encode": 40,
-    "memory": 45,
-    "queue": 40,
+SHARES: dict[str, tuple[int, str]] = {
+    "machine": (10, "Ceilings of this device"),
+    "agree": (90, "CPU against device, largest relative difference"),
+    "train": (130, "Training, BERT-base with random weights, bf16"),
+    "penalty": (45, "I-STAR's penalty, forward and backward"),
+    "measure": (35, "A million points of 1,024 dimensions"),
+    "encode": (40, "Encoding, BERT-base, against sentence-transformers"),
+    "memory": (45, "Memory"),
+    "queue": (40, "Runs from the queue"),
 }
-"""Section → share of the budget."""
-TITLES = {
-    "machine": "Ceilings of this device",
-    "agree": "CPU against device, largest relative difference",
-    "train": "Training, BERT-base with random weights, bf16",
-    "penalty": "I-STAR's penalty, forward and backward",
-    "measure": "A million points of 1,024 dimensions",
-    "encode": "Encoding, BERT-base, against sentence-transformers",
-    "memory": "Memory",
-    "queue": "Runs from the queue",
-}
+"""Section → share of the budget, title."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +82,10 @@ class Work:
     def device(self) -> torch.device:
         return devices.current()
 
+    @property
+    def precision(self) -> Any:
+        return "bf16" if self.device.type == "cuda" else "no"
+
     def speed(self, name: str, value: float, bar: str = "", unit: str = "") -> Row:
         """A row whose bar is judged at full size only."""
         return row(name, value, "" if self.quick else bar, unit)
@@ -105,14 +99,12 @@ class Work:
         """A run of one epoch of full batches."""
         from isoviz.config import RunConfig
 
-        data, tokenizer = (
-            self.folder / f"{lengths.name}-{batch * batches}",
-            load_tokenizer(sources.resolve(encoder.model)),
-        )
+        data, rows = self.folder / f"{lengths.name}-{batch * batches}", batch * batches
         if not data.exists():
-            write_rows(data, sentences(tokenizer, lengths, batch * batches, 2), sentences(tokenizer, COLA, 32, 3))
-        usual = {"precision": "bf16" if self.device.type == "cuda" else "no", "batching": "shuffled", "threads": 1}
-        values = {"model": encoder.model, "task": TASK, "data": str(data), "epochs": 1, "batch_size": batch}
+            tokenizer = load_tokenizer(sources.resolve(encoder.model))
+            write_rows(data, sentences(tokenizer, lengths, rows, 2), sentences(tokenizer, COLA, 32, 3))
+        usual = {"precision": self.precision, "batching": "shuffled", "threads": 1, "epochs": 1}
+        values = {"model": encoder.model, "task": TASK, "data": str(data), "batch_size": batch}
         return RunConfig(**{**values, **usual, **changes})
 
 
@@ -203,37 +195,25 @@ def train(work: Work) -> Rows:
         yield row(f"{title}: ours", ours, "", "samples/s")
         if work.simulated:  # which Trainer does not know
             continue
-        theirs = {
-            name: trainer_pace(config, name == "same", name == "by length") for name in ("same", "random", "by length")
-        }
-        yield work.speed(f"{title}: ours / Trainer, same batches", ours / theirs["same"], "≥ 1.0")
+        same, random, grouped = (trainer_pace(config, *how) for how in ((True,), (False,), (False, True)))
+        yield work.speed(f"{title}: ours / Trainer, same batches", ours / same, "≥ 1.0")
         bar = "≥ 1.3" if lengths is COLA else ""  # equal lengths leave nothing to gain
-        yield work.speed(f"{title}: ours / Trainer, defaults", by_length / theirs["random"], bar)
-        yield row(f"{title}: ours / Trainer grouped by length", by_length / theirs["by length"])
+        yield work.speed(f"{title}: ours / Trainer, defaults", by_length / random, bar)
+        yield row(f"{title}: ours / Trainer grouped by length", by_length / grouped)
     processes.begin()
-    accelerator = Accelerator(
-        mixed_precision="bf16" if work.device.type == "cuda" else "no", step_scheduler_with_optimizer=False
-    )
-    kinds = {
-        slug: kind for slug, kind in methods.catalogue().items() if not work.quick or slug in ("baseline", "istar")
-    }
-    generator = torch.Generator().manual_seed(0)
-    batches = [
-        _batch(generator, (8, 16) if work.quick else (32, 128), work.device) for _ in range(5 if work.quick else 18)
-    ]
-    _, took = in_turns({name: Stepper(kind, encoder, accelerator, 18) for name, kind in kinds.items()}, batches, moment)
+    accelerator = Accelerator(mixed_precision=work.precision, step_scheduler_with_optimizer=False)
+    shape, count = ((8, 16), 5) if work.quick else ((32, 128), 18)
+    ids = torch.randint(5, 100, (count, *shape), generator=torch.Generator().manual_seed(0)).to(work.device)
+    batches = [{"input_ids": x, "attention_mask": torch.ones_like(x), "labels": x[:, 0] % 2} for x in ids]
+    slugs = ("baseline", "istar") if work.quick else methods.catalogue()
+    steppers = {slug: Stepper(methods.get(slug), encoder, accelerator, count) for slug in slugs}
+    _, took = in_turns(steppers, batches, moment)
     middle = {name: statistics.median(times) for name, times in took.items()}
     yield row("plain step, batch 32 of 128 tokens", plain := middle.pop("baseline"), "", "ms")
     for name, value in middle.items():
         yield work.speed(f"{name}, step / plain step", value / plain, "≤ 2.05" if name == "simcse" else "≤ 1.10")
     if not work.quick:
         yield from _waiting(work, encoder)
-
-
-def _batch(generator: torch.Generator, shape: tuple[int, int], device: torch.device) -> dict[str, torch.Tensor]:
-    ids, labels = torch.randint(5, 100, shape, generator=generator), torch.randint(0, 2, shape[:1], generator=generator)
-    batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "labels": labels}
-    return {name: value.to(device) for name, value in batch.items()}
 
 
 def _waiting(work: Work, encoder: Encoder) -> Rows:
@@ -251,9 +231,8 @@ def _waiting(work: Work, encoder: Encoder) -> Rows:
 
     loop.train(work.config(encoder, COLA, 32, 40), emit, lambda: False, work.folder / "profiled")
     events, busy, edge = profiler.events() or [], 0.0, 0.0
-    for begin, end in sorted(
-        (e.time_range.start, e.time_range.end) for e in events if str(e.device_type).endswith("CUDA")
-    ):
+    spans = [(e.time_range.start, e.time_range.end) for e in events if str(e.device_type).endswith("CUDA")]
+    for begin, end in sorted(spans):
         busy, edge = busy + max(0.0, end - max(begin, edge)), max(edge, end)
     yield row("share of time without a kernel, profiled", 1 - busy / 1e6 / (marks[30] - marks[10]))
     waits = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize")
@@ -285,10 +264,9 @@ def penalty(work: Work) -> Rows:
             yield row(f"{title}, ours / one product xᵀx", took / seconds(partial(torch.matmul, plain.T, plain)))
             for name, spectrum in (("eigvalsh", penalties.by_eigenvalues), ("svdvals", penalties.by_singular_values)):
                 if dtype == torch.float32 and n <= 4_096 and (d <= 1_024 or name == "eigvalsh"):
-                    value = (
-                        seconds(partial(penalties.gradient, partial(spectrum, shrinkage=shrinkage), x), warm=1) / took
-                    )
-                    yield work.speed(f"{title}, {name} / ours", value, "≥ 5" if (name, d) == ("eigvalsh", 768) else "")
+                    contender = partial(penalties.gradient, partial(spectrum, shrinkage=shrinkage), x)
+                    bar = "≥ 5" if (name, d) == ("eigvalsh", 768) else ""
+                    yield work.speed(f"{title}, {name} / ours", seconds(contender, warm=1) / took, bar)
 
 
 def measure(work: Work) -> Rows:
@@ -329,7 +307,7 @@ def encode(work: Work) -> Rows:
     encoder = work.encoder()
     model = sentence_folders.make(work.folder / "sentences", Path(encoder.model))
     source, tokenizer = sources.resolve(str(model)), load_tokenizer(sources.resolve(encoder.model))
-    for lengths, count in ((COLA, 256 if work.quick else 16_384), (FIXED, 64 if work.quick else 4_096)):
+    for lengths, count in ((COLA, 128 if work.quick else 8_192), (FIXED, 64 if work.quick else 2_048)):
         texts = sentences(tokenizer, lengths, count, 5)["sentence"].tolist()
         library = SentenceTransformer(str(model), device=str(work.device))
 
@@ -337,9 +315,8 @@ def encode(work: Work) -> Rows:
             return library.encode(some, batch_size=64, show_progress_bar=False)
 
         def ours(some: list[str]) -> Any:
-            return next(
-                iter(layer_views(source, [some], poolings=["mean"], layers="last", batch_size=64).clouds.values())
-            )
+            views = layer_views(source, [some], poolings=["mean"], layers="last", batch_size=64)
+            return next(iter(views.clouds.values()))
 
         def rate(call: Callable[[list[str]], Any], texts: list[str] = texts) -> float:
             half = texts[::2]
@@ -385,18 +362,14 @@ def memory(work: Work) -> Rows:
     torch.cuda.set_per_process_memory_fraction((half + full) / 2 / torch.cuda.get_device_properties(0).total_memory)
     events, _ = trained("short")
     torch.cuda.set_per_process_memory_fraction(1.0)
-    yield row(
-        f"splits with {(half + full) / 2**31:.1f} of {full / 2**30:.1f} GiB",
-        sum("split" in str(e) for e in events),
-        "≥ 1",
-    )
+    splits = sum("split" in str(event) for event in events)
+    yield row(f"splits with {(half + full) / 2**31:.1f} of {full / 2**30:.1f} GiB", splits, "≥ 1")
     last = max(index for index, event in enumerate(events) if event.kind == "started")
     short = dict(zip(whole, comparing.results_of(events[last:]).values(), strict=True))
     yield row("split batches, largest relative difference", comparing.largest_difference(whole, short), "≤ 1e-4")
     free = torch.cuda.mem_get_info()[0]
-    configs = planning.expand(
-        [BUNDLED], ["demo/acceptability"], [("baseline", {})], range(2), epochs=500, max_train=2000
-    )
+    task, plain = "demo/acceptability", ("baseline", {})
+    configs = planning.expand([BUNDLED], [task], [plain], range(2), epochs=500, max_train=2000)
     with served(work.folder / "one", "cuda:0") as one, served(work.folder / "two", "cuda:0") as two:
         runs = [(store, store.create([config])[0]) for store, config in zip((one, two), configs, strict=True)]
         together = wait(lambda: all(steps(*each) >= 3 for each in runs), 40)
@@ -404,9 +377,8 @@ def memory(work: Work) -> Rows:
         for store, run in runs:
             faults.kill_worker(store, run)
         wait(lambda: torch.cuda.mem_get_info()[0] >= free - 2**24, 10)
-        yield row(
-            "MiB held 10 s after both were killed", (free - torch.cuda.mem_get_info()[0]) / 2**20, "≤ 1024"
-        )  # spares
+        held = (free - torch.cuda.mem_get_info()[0]) / 2**20
+        yield row("MiB held 10 s after both were killed", held, "≤ 64")
 
 
 @contextmanager
@@ -440,28 +412,28 @@ def queue(work: Work) -> Rows:
     with served(work.folder / "store", slot) as store:
         time.sleep(0 if work.quick else 12)  # someone fills in the form, while the first process imports
         runs = store.create(planning.expand([BUNDLED], ["demo/acceptability"], [("baseline", {})], range(3), **size))
-        live = []
+
+        def ended(run: str) -> bool:
+            return store.get(run).ended is not None
+
+        live, started, took = [], [], []
         for number, run in enumerate(runs):
-            wait(lambda run=run: steps(store, run) >= 2 or store.get(run).ended is not None, 60)  # type: ignore[misc]
-            live.append(steps(store, run) > 0 and store.get(run).ended is None)
+            wait(lambda run=run: steps(store, run) >= 2 or ended(run), 60)  # type: ignore[misc]
+            live.append(steps(store, run) > 0 and not ended(run))
+            started.append(next(event for _, event in store.events(run) if event["kind"] == "started"))
+            took.append(started[-1]["time"] - store.get(run).started)
             if number == 1:
                 store.request_stop(run)
-            wait(lambda run=run: store.get(run).ended is not None, 60)  # type: ignore[misc]
+            wait(partial(ended, run), 60)
         yield row("runs whose steps arrived while they trained", sum(live), "≥ 2")
         yield row("runs that stopped when asked to", int(store.get(runs[1]).status == "stopped"), "≥ 1")
         store.requeue(runs[1])
         wait(lambda: store.get(runs[1]).status == "finished", 60)
-        yield row(
-            "runs finished, the stopped one resumed", sum(store.get(run).status == "finished" for run in runs), "≥ 3"
-        )
-        started = [
-            next(event for _, event in store.events(run) if event["kind"] == "started") for run in (runs[0], runs[2])
-        ]
-        yield row(
-            "runs that used the device", sum(event["device"] == slot.partition(":")[0] for event in started), "≥ 2"
-        )
-        took = [event["time"] - store.get(run).started for event, run in zip(started, (runs[0], runs[2]), strict=True)]
-        yield work.speed("from the queue to training, slower of two", max(took), "≤ 1.5", "s")
+        finished = sum(store.get(run).status == "finished" for run in runs)
+        yield row("runs finished, the stopped one resumed", finished, "≥ 3")
+        used = sum(event["device"] == slot.partition(":")[0] for event in started)
+        yield row("runs that used the device", used, "≥ 3")
+        yield work.speed("from the queue to training, slowest of three", max(took), "≤ 1.5", "s")
 
 
 SECTIONS: dict[str, Callable[[Work], Rows]] = {name: globals()[name] for name in SHARES}
@@ -476,9 +448,7 @@ def main() -> int:
     parser.add_argument("--only", metavar="NAME,…", default=",".join(SECTIONS), help="some of %(default)s")
     parser.add_argument("--budget", type=float, default=420.0, metavar="SECONDS", help="in all (default: %(default)g)")
     parser.add_argument("--quick", action="store_true", help="tiny sizes; no speed is judged")
-    parser.add_argument(
-        "--simulated", action="store_true", help="on the simulated device of the tests, with tiny sizes"
-    )
+    parser.add_argument("--simulated", action="store_true", help="the tests' simulated device, with tiny sizes")
     parser.add_argument("--docs", nargs="+", type=Path, metavar="FILE", help="write docs/gpu.md from these instead")
     chosen = parser.parse_args()
     if chosen.docs:
@@ -514,9 +484,8 @@ def run(names: list[str], file: Path, budget: float, quick: bool, simulated: boo
         parts[name] = part = {"rows": [], "seconds": 0.0, "end": "skipped: no time was left"}
         began = time.monotonic()
         if (left := until - began) > 1:
-            _section(
-                name, part, began + left * SHARES[name] / sum(map(SHARES.get, names[place:])), quick, simulated, save
-            )  # type: ignore[arg-type]
+            share = SHARES[name][0] / sum(SHARES[other][0] for other in names[place:])
+            _section(name, part, partial(Work, quick=quick, simulated=simulated, until=began + left * share), save)
         part["seconds"] = time.monotonic() - began
         save()
         print(f"{name}: {part['end']}, {part['seconds']:.0f} s", flush=True)
@@ -524,17 +493,16 @@ def run(names: list[str], file: Path, budget: float, quick: bool, simulated: boo
     return int(missed or any(part["end"].startswith("failed") for part in parts.values()))
 
 
-def _section(
-    name: str, part: dict[str, Any], until: float, quick: bool, simulated: bool, save: Callable[[], None]
-) -> None:
+def _section(name: str, part: dict[str, Any], given: Callable[[Path], Work], save: Callable[[], None]) -> None:
     """Its rows and its end go into `part`."""
     ours, theirs = FORK.Pipe(duplex=False)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        child = FORK.Process(target=_child, args=(name, theirs, Work(Path(folder), quick, simulated, until)))
+        work = given(Path(folder))
+        child = FORK.Process(target=_child, args=(name, theirs, work))
         child.start()
         theirs.close()
         part["end"] = "stopped: its share of the time was spent"
-        while ours.poll(max(0.0, until - time.monotonic())):
+        while ours.poll(max(0.0, work.left)):
             try:
                 message = ours.recv()
             except EOFError:
@@ -553,13 +521,14 @@ def _section(
 def _child(name: str, connection: Any, work: Work) -> None:
     os.setpgid(0, 0)
     os.chdir(work.folder)
-    folders = {"ISOVIZ_HOME": "home", "HF_HOME": "hub", "TRITON_CACHE_DIR": "triton"}
-    os.environ |= {name: str(work.folder / folder) for name, folder in folders.items()}
-    os.environ |= {
-        "ISOVIZ_COMPARING_INPUTS": str(work.folder / "inputs"),
-        "PYTHONPATH": str(ROOT),
-        "PYTHONDONTWRITEBYTECODE": "1",
+    places = {
+        "ISOVIZ_HOME": "home",
+        "HF_HOME": "hub",
+        "TRITON_CACHE_DIR": "triton",
+        "ISOVIZ_COMPARING_INPUTS": "inputs",
     }
+    os.environ |= {variable: str(work.folder / place) for variable, place in places.items()}
+    os.environ |= {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         if work.simulated and name not in ("agree", "queue"):  # whose own processes load it, or do not know it
             from tests.devices import simulated
@@ -581,14 +550,9 @@ VERDICTS = {True: "met", False: "missed", None: ""}
 
 def shown(found: Row) -> str:
     value = found["value"]
-    text = (
-        value
-        if isinstance(value, str)
-        else f"{value:,.0f}"
-        if abs(value) >= 100 or value == round(value)
-        else f"{value:.3g}"
-    )
-    return f"{text} {found['unit']}".strip()
+    if not isinstance(value, str):
+        value = f"{value:,.0f}" if abs(value) >= 100 or value == round(value) else f"{value:.3g}"
+    return f"{value} {found['unit']}".strip()
 
 
 def page(files: list[Path]) -> str:
@@ -600,18 +564,14 @@ def page(files: list[Path]) -> str:
         judged = [found for each in rows.values() for found in each if found["ok"] is not None]
         missed = [found["name"] for found in judged if not found["ok"]]
         parts.append(f"## {next((found['value'] for found in rows.get('machine', [])), file.stem)}")
-        parts.append(
-            "; ".join([*(f"{name} {number}" for name, number in record["versions"].items()), record["date"]]) + "."
-        )
-        sizes = "Tiny sizes, no speed is judged. " if record["quick"] else ""
-        parts.append(
-            f"{sizes}{len(judged) - len(missed)} of {len(judged)} bars are met."
-            + (f" Missed: {'; '.join(missed)}." if missed else "")
-        )
+        parts.append("; ".join(f"{name} {number}" for name, number in record["versions"].items()) + ".")
+        parts.append(f"{record['date']}{', tiny sizes: no speed is judged' if record['quick'] else ''}.")
+        named = f" Missed: {'; '.join(missed)}." if missed else ""
+        parts.append(f"{len(judged) - len(missed)} of {len(judged)} bars are met.{named}")
         for name, part in record["sections"].items():
             lines = [[found["name"], shown(found), found["bar"], VERDICTS[found["ok"]]] for found in part["rows"]]
             notes = [] if part["end"] == "done" else [f"Not complete: {part['end']}."]
-            parts.append(Table(TITLES[name], ["", "value", "bar", "verdict"], lines, notes).markdown())
+            parts.append(Table(SHARES[name][1], ["", "value", "bar", "verdict"], lines, notes).markdown())
     return "\n\n".join(parts) + "\n"
 
 

@@ -222,7 +222,7 @@ def resumed(folder: Path) -> tuple[Quantities, Quantities]:
     """
     import torch
 
-    torch.use_deterministic_algorithms("CUBLAS_WORKSPACE_CONFIG" in os.environ)
+    torch.use_deterministic_algorithms("CUBLAS_WORKSPACE_CONFIG" in os.environ, warn_only=True)
     cfg = config(dropout=0.1, epochs=2, learning_rate=5e-3)
     whole = results_of(events_of(cfg, folder / "whole"))
     first = events_of(cfg, folder / "parts", stop_after=4)
