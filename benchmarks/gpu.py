@@ -110,7 +110,7 @@ class Work:
 
 def row(name: str, value: float | str, bar: str = "", unit: str = "") -> Row:
     """A number and its bar, such as `≤ 1.1`; without one, nothing is judged."""
-    ok = None if not bar else bool(value <= float(bar[1:]) if bar[0] == "≤" else value >= float(bar[1:]))  # type: ignore[operator]
+    ok = None if not bar else bool(value <= float(bar[1:]) if bar[0] == "≤" else value >= float(bar[1:]))
     return {"name": name, "value": value, "unit": unit, "bar": bar, "ok": ok}
 
 
@@ -418,7 +418,7 @@ def queue(work: Work) -> Rows:
 
         live, started, took = [], [], []
         for number, run in enumerate(runs):
-            wait(lambda run=run: steps(store, run) >= 2 or ended(run), 60)  # type: ignore[misc]
+            wait(lambda run=run: steps(store, run) >= 2 or ended(run), 60)
             live.append(steps(store, run) > 0 and not ended(run))
             started.append(next(event for _, event in store.events(run) if event["kind"] == "started"))
             took.append(started[-1]["time"] - store.get(run).started)
