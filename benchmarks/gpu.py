@@ -18,7 +18,6 @@ import json
 import multiprocessing
 import os
 import platform
-import signal
 import statistics
 import sys
 import tempfile
@@ -30,7 +29,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +36,9 @@ os.environ |= {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "PYTORCH_NVML_BASED_CUDA_CH
 os.environ |= {"HF_HUB_OFFLINE": "1", "ISOVIZ_EXAMPLES": "off"}
 
 import numpy as np
+import psutil
 import torch
-from _report import ROOT, Table
+from _report import ROOT, Table, version_of
 from _steps import BUNDLED, COLA, TASK, Encoder, Lengths, Stepper, in_turns, minilm_size, moment, sentences, write_rows
 from transformers.utils import logging
 
@@ -470,7 +469,7 @@ def run(names: list[str], file: Path, budget: float, quick: bool, simulated: boo
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     packages = ("torch", "transformers", "accelerate", "sentence-transformers", "numpy")
-    versions = {"Python": platform.python_version(), **{name: version(name) for name in packages}}
+    versions = {"Python": platform.python_version(), **{name: version_of(name) for name in packages}}
     parts: dict[str, Any] = {}
     record = {"date": date.today().isoformat(), "quick": quick, "versions": versions, "sections": parts}
 
@@ -513,22 +512,24 @@ def _section(name: str, part: dict[str, Any], given: Callable[[Path], Work], sav
             part["rows"].append(message)
             print(f"  {message['name']}: {shown(message)} {message['bar']} {VERDICTS[message['ok']]}", flush=True)
             save()
-        with suppress(OSError):
-            os.killpg(child.pid or 0, signal.SIGKILL)  # with all that it started
+        with suppress(psutil.NoSuchProcess):
+            _kill_below(child.pid)
+        child.kill()
         child.join()
 
 
+def _kill_below(pid: int | None) -> None:
+    """All that a section started; a worker leads a process group of its own."""
+    for process in psutil.Process(pid).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+
+
 def _child(name: str, connection: Any, work: Work) -> None:
-    os.setpgid(0, 0)
     os.chdir(work.folder)
-    places = {
-        "ISOVIZ_HOME": "home",
-        "HF_HOME": "hub",
-        "TRITON_CACHE_DIR": "triton",
-        "ISOVIZ_COMPARING_INPUTS": "inputs",
-    }
-    os.environ |= {variable: str(work.folder / place) for variable, place in places.items()}
-    os.environ |= {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    for variable in ("ISOVIZ_HOME", "HF_HOME", "TRITON_CACHE_DIR", "ISOVIZ_COMPARING_INPUTS"):
+        os.environ[variable] = str(work.folder / variable)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     try:
         if work.simulated and name not in ("agree", "queue"):  # whose own processes load it, or do not know it
             from tests.devices import simulated
@@ -540,6 +541,7 @@ def _child(name: str, connection: Any, work: Work) -> None:
     except BaseException:
         traceback.print_exc()
         connection.send(f"failed: {traceback.format_exc().strip().splitlines()[-1][:300]}")
+    _kill_below(os.getpid())
     os._exit(0)  # threads that the section left running must not keep it
 
 
