@@ -105,7 +105,7 @@ class CollapseTest:
         biggest = float(np.abs(vectors).max(initial=0.0)) or 1.0
         x = self._generator.permutation(vectors).astype(np.float64) / biggest  # the products cannot overflow
         half, quarter = len(x) // 2, len(x) // 4  # of a last batch of three rows, 1 and 0
-        present = x.any(axis=1)
+        present = np.asarray(x.any(axis=1))
         left = present[:half].astype(int) + present[half : 2 * half]  # of each pair, vectors that are not zero
         cosines = np.concatenate([_cosines(x[:half], x[half : 2 * half]), (left[left < 2] == 0).astype(np.float64)])
         first, second, third, fourth = (x[part * quarter : (part + 1) * quarter] for part in range(4))
