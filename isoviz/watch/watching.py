@@ -216,7 +216,8 @@ class Watch:
         if unjudged >= self.measure_every or not self._unmeasured:  # what full batches left in the window is old news
             self._rows = [rows for rows in self._rows if len(rows) < 2] if self._unmeasured else []
         self._unmeasured = 0
-        n, d, values = 0, 0, {}
+        n, d = 0, 0
+        values: dict[str, float] = {}
         self.missing = dict.fromkeys(MEASURES, f"no usable vectors since step {self._judgeable}")
         if self._rows:
             vectors = np.concatenate(self._rows)[-self.window :]
