@@ -130,12 +130,12 @@ def literal(text: str) -> str:
 def machine(packages: Sequence[str], threads: str) -> str:
     """One line on the processor, its cores, the libraries and the date; `threads` says how many were used."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    versions = [f"{name} {_version(name)}" for name in packages]
+    versions = [f"{name} {version_of(name)}" for name in packages]
     parts = [f"{processor()}, {cores} cores, {threads}", f"Python {platform.python_version()}", *versions]
     return f"{'; '.join(parts)}; {date.today().isoformat()}."
 
 
-def _version(package: str) -> str:
+def version_of(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:

@@ -78,12 +78,18 @@ class Encoder:
 
 
 def minilm_size(
-    folder: Path, rows: int, layers: int = 6, width: int = 384, heads: int = 12, read: pd.DataFrame | None = None
+    folder: Path,
+    rows: int,
+    layers: int = 6,
+    width: int = 384,
+    heads: int = 12,
+    read: pd.DataFrame | None = None,
+    table: int | None = None,
 ) -> Encoder:
     """A BERT of MiniLM's size with random weights, saved in `folder`.
 
     Its tokenizer is the bundled one, or one of MiniLM's size trained on the sentences `read`, so that the lengths in tokens
-    and the table of tokens are realistic without MiniLM's own files.
+    and the table of tokens are realistic without MiniLM's own files; `table`: rows of that table, if it should be larger.
     """
     tokenizer = load_tokenizer(sources.resolve(BUNDLED))
     words = len(tokenizer)
@@ -91,7 +97,7 @@ def minilm_size(
         words = MINILM_VOCABULARY
         tokenizer = tokenizer.train_new_from_iterator(read["sentence"].tolist(), words)
     config = BertConfig(
-        vocab_size=words,
+        vocab_size=table or words,
         hidden_size=width,
         num_hidden_layers=layers,
         num_attention_heads=heads,
@@ -154,7 +160,7 @@ def encode(frame: pd.DataFrame, columns: Sequence[str], tokenizer: PreTrainedTok
 def moment() -> float:
     """Now, with everything on the device done."""
     if torch.accelerator.is_available():
-        torch.accelerator.synchronize()
+        torch.get_device_module().synchronize()
     return time.perf_counter()
 
 

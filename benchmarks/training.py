@@ -216,7 +216,7 @@ def our_pace(config: RunConfig, whole: bool = False) -> float:
 
     with tempfile.TemporaryDirectory() as folder:
         train(config, emit, lambda: False, Path(folder))
-    return pace(marks, whole)
+    return pace(marks, config.batch_size, whole)
 
 
 class Marks(TrainerCallback):
@@ -229,7 +229,8 @@ class Marks(TrainerCallback):
         self.taken.append((0, time.perf_counter()))
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self.taken.append((state.global_step, time.perf_counter()))
+        ends = state.global_step in (1, state.max_steps)  # the device has done what was asked of it
+        self.taken.append((state.global_step, moment() if ends else time.perf_counter()))
 
 
 class SameBatches(Trainer):
@@ -269,6 +270,7 @@ def trainer_pace(config: RunConfig, same: bool, grouped: bool = False) -> float:
             weight_decay=config.weight_decay,
             warmup_steps=round(config.warmup_ratio * len(encoded) / config.batch_size),  # rounded as our loop does
             max_grad_norm=0.0,
+            bf16=config.precision == "bf16",
             seed=config.seed,
             save_strategy="no",
             eval_strategy="no",
@@ -291,17 +293,17 @@ def trainer_pace(config: RunConfig, same: bool, grouped: bool = False) -> float:
             trainer = Trainer(**common, train_dataset=rows, processing_class=tokenizer)  # type: ignore[arg-type]
         trainer.remove_callback(PrinterCallback)
         trainer.train()
-    return pace(marks.taken, whole=grouped)
+    return pace(marks.taken, config.batch_size, whole=grouped)
 
 
-def pace(marks: list[tuple[int, float]], whole: bool = False) -> float:
+def pace(marks: list[tuple[int, float]], batch: int, whole: bool = False) -> float:
     """Samples per second between the end of the first and of the last step, or of the `whole` epoch; all batches are full.
 
     Args:
         marks: the beginning of training, as step 0, and the end of each step.
     """
     (first, begin), (last, end) = marks[0 if whole else 1], marks[-1]
-    return (last - first) * BATCH / (end - begin)
+    return (last - first) * batch / (end - begin)
 
 
 def pace_rows(encoder: Encoder, scale: Scale, folder: Path, threads: int) -> tuple[list[list[str]], list[str]]:

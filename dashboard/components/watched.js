@@ -10,7 +10,8 @@ export function watchedFigures(measures) {
 
 function measureFigure({ run, colour }, { slug, title, axis, decimals }, look) {
   const events = byEpoch(run.measured).map(([, { event }]) => event);
-  const points = events.filter(({ values }) => slug in values);
+  const known = events.filter(({ values }) => slug in values).length;
+  const points = known ? events : []; // a gap where it was not measured
   const newest = points.at(-1);
   const line = (name, key, more) => ({
     x: points.map(({ step }) => step), y: points.map(({ values }) => values[key] ?? null), name, mode: "lines",
@@ -20,9 +21,11 @@ function measureFigure({ run, colour }, { slug, title, axis, decimals }, look) {
   const banded = points.some(({ values }) => low in values);
   const edge = { line: { width: 0, color: colour } };
   const band = [line("low (95 %)", low, edge), line("high (95 %)", high, { ...edge, fill: "tonexty", fillcolor: faded(colour, 0.22) })];
-  const curve = line(title, slug, { line: { color: colour, width: 2 }, ...(points.length < 3 ? { mode: "lines+markers" } : {}) });
+  const curve = line(title, slug, { line: { color: colour, width: 2 }, ...(known < 3 ? { mode: "lines+markers" } : {}) });
   const traces = newest ? [...(banded ? band : []), curve] : [];
-  const caption = newest ? `n = ${count(newest.n)}, d = ${count(newest.d)}${banded ? " · band: 95 % interval" : ""}` : "";
+  const reason = events.at(-1)?.missing[slug === "directions" ? "isoscore_unbiased" : slug]; // which it is computed from
+  const cloud = newest ? `n = ${count(newest.n)}, d = ${count(newest.d)}${banded ? " · band: 95 % interval" : ""}` : "";
+  const caption = newest && !(slug in newest.values) ? `step ${count(newest.step)}: ${reason ?? "not measured"}` : cloud;
   const result = figure(traces, look, { x: "optimiser step", y: axis, integers: true, caption });
   const { layout } = result;
   Object.assign(layout, { height: 160, showlegend: false, margin: { l: 44, r: 10, t: 18, b: 34 }, shapes: [], annotations: [] });
@@ -36,7 +39,6 @@ function measureFigure({ run, colour }, { slug, title, axis, decimals }, look) {
     layout.shapes.push({ ...upright, type: "line", x0: x, x1: x, line: { color: look.danger, width: 1.5, dash: "dash" } });
     layout.annotations.push({ x, y: 1, yref: "paper", yanchor: "bottom", text: "collapse", showarrow: false, font: { size: 11, color: look.danger } });
   }
-  const reason = events.at(-1)?.missing[slug === "directions" ? "isoscore_unbiased" : slug]; // which it is computed from
   return { ...result, empty: reason && `Not measured: ${reason}` };
 }
 
@@ -57,9 +59,9 @@ export class WatchedPanel {
     this.swatch.style.background = item.colour;
     this.title.textContent = item.label;
     setIfChanged(this.status, replaying ? "replay" : collapsed ? "collapsed" : WATCHED_STATES[meta?.status] ?? "");
-    this.status.dataset.status = collapsed ? "failed" : meta?.status;
+    this.status.dataset.status = collapsed ? "failed" : blind(run, newest) ? "lost" : meta?.status;
     setIfChanged(this.phase, error ?? verdict(run, newest));
-    this.phase.classList.toggle("ivz-error", Boolean(error ?? collapsed));
+    this.phase.classList.toggle("ivz-error", Boolean(error ?? collapsed) || blind(run, newest));
     showFacts(this.facts, !started ? [] : [
       ["step", newest ? count(newest.step) : "–"],
       ["elapsed", duration((meta.ended ?? meta.now) - meta.started)],
@@ -71,10 +73,17 @@ export class WatchedPanel {
   }
 }
 
-function verdict({ started, collapsed }, newest) {
+// Whether no batch since the measures before had two usable vectors.
+function blind({ started }, newest) {
+  return Boolean(started && newest?.unjudged >= started.measure_every);
+}
+
+function verdict(run, newest) {
+  const { started, collapsed } = run;
   if (!started || !newest) return "";
   const rate = `false-alarm rate over the training at most ${started.false_alarm_rate}`;
   if (collapsed) return `Collapse at step ${count(collapsed.step)}: ${collapsed.sentence}; ${rate}`;
+  if (blind(run, newest)) return `Not judged since step ${count(newest.step - newest.unjudged)}: fewer than two usable vectors per batch`;
   if (newest.step <= started.warmup) return `Warm-up: not judged before step ${count(started.warmup + 1)}`;
   return `No collapse found up to step ${count(newest.step)}; ${rate}`;
 }

@@ -97,9 +97,11 @@ def _line(key: str, training: Training, is_chosen: bool) -> None:
 
 
 def badge(training: Training) -> str:
-    """State of a training as Markdown; a collapse counts more than its end."""
+    """State of a training as Markdown; a collapse, and then that nothing could be judged, count more than its end."""
     if training.collapse is not None:
         return theme.status_badge("collapsed", f"collapsed at step {training.collapse.step:,}")
+    if training.unjudged:
+        return theme.status_badge("unjudged", f"not judged for {training.unjudged:,} steps")
     return theme.status_badge({"silent": "no news"}.get(training.state(), training.state()))
 
 
@@ -110,6 +112,8 @@ def _newest(training: Training) -> str:
     if not measured:
         return f"step {training.step:,} · not measured yet · {started}"
     last = measured[-1]
+    if not last.n:
+        return f"step {training.step:,} · no usable vectors for {last.unjudged:,} steps · {started}"
     titles = {"isoscore_unbiased": ("IsoScore", 3), "directions": ("directions", 1), "mean_cosine": ("mean cosine", 3)}
     numbers = [
         f"{title} {decimals(last.values[slug], places)}"

@@ -101,6 +101,7 @@ _STATUS: dict[str, tuple[str, str]] = {
     "ended": ("green", "check_circle"),
     "no news": ("violet", "link_off"),
     "collapsed": ("red", "compress"),
+    "unjudged": ("orange", "visibility_off"),
 }
 
 

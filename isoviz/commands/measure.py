@@ -105,6 +105,10 @@ def _print_partition(what: str, weights: Mapping[str, Any]) -> None:
     _print_line("I1, I2, rms ‖w‖ = 1", f"{weights['i1_unit']:.4g}, {weights['i2_unit']:.4g}")
     norms = (weights[name] for name in ("norm_mean", "norm_min", "norm_max"))
     _print_line("‖w‖ mean, min, max", ", ".join(f"{value:.4g}" for value in norms))
+    print(
+        "  Public code for I1 often takes the rows of the eigenvector matrix instead of its columns. Its numbers are those of"
+    )
+    print('  isoviz.metrics.partition(W, convention="published").')
 
 
 def _print_line(label: str, value: str) -> None:

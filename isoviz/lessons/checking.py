@@ -18,6 +18,8 @@ from isoviz.metrics.sample import Sample
 
 SEEDS = (0, 1, 2)
 """A claim must not depend on a single draw."""
+ROUNDING = 1e-9
+"""By which a number may exceed a slider's end: IsoScore of a whitened cloud is 1 or 1 + 2e-16, as the processor rounds."""
 
 Cloud = NDArray[np.float64]
 
@@ -45,7 +47,7 @@ def _problems(lesson: Lesson, at: list[dict[str, float]]) -> list[str]:
                 sentences.append(f"step {k}: exactly one answer must be true, got {answers}")
         else:
             value = value_at(step.guess.of, k)
-            if not step.guess.low <= value <= step.guess.high:
+            if not step.guess.low - ROUNDING <= value <= step.guess.high + ROUNDING:
                 sentences.append(
                     f"step {k}: {step.guess.of} is {value:.4g}, which the slider from {step.guess.low:g} to {step.guess.high:g} "
                     "cannot reach"
@@ -168,12 +170,15 @@ def _mixing(state: State) -> Cloud:
 
 
 def _centres(state: State) -> Cloud:
-    """(clusters, d), at most d + 1: corners of a regular simplex around the origin."""
+    """(clusters, d), at most d + 1: corners of a regular simplex around the origin, by Helmert's rows, as in the browser's shape.js.
+
+    A basis from a factorisation would be arbitrary, as the simplex spreads equally in all of its directions.
+    """
     count = min(state.clusters, state.d + 1)
-    corners = np.eye(count) - 1 / count
-    directions = np.linalg.svd(corners)[2][: count - 1] if count > 1 else np.zeros((0, 1))
     centres = np.zeros((count, state.d))
-    centres[:, : count - 1] = corners @ directions.T * state.separation / np.sqrt(2)
+    for k in range(1, count):  # dimension k − 1 separates cluster k from the clusters before it
+        unit = state.separation / np.sqrt(2 * k * (k + 1))
+        centres[:k, k - 1], centres[k, k - 1] = unit, -k * unit
     return centres
 
 

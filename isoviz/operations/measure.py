@@ -163,7 +163,7 @@ def measure(request: MeasureRequest, progress: Progress = lambda *_: None) -> Me
 
 def _measure_file(request: MeasureRequest, file: str) -> Measured:
     from isoviz.models import profile
-    from isoviz.readouts.division import annotations_of
+    from isoviz.readouts.division import annotations_of, unanswered
     from isoviz.tables import arrays
 
     points, columns, vector_set = points_in(request, file)
@@ -175,6 +175,7 @@ def _measure_file(request: MeasureRequest, file: str) -> Measured:
         if vector_set is not None:
             annotations = annotations_of(vector_set)
             record = record.with_readings(_lidar(points, annotations))
+            record = record.model_copy(update={"notes": (*record.notes, *unanswered(vector_set))})
             read_outs = _read_outs(vector_set, annotations)
     except ValueError as error:
         arrays.check_finite(points, "embeddings")  # says where
@@ -375,6 +376,7 @@ def _partition(weights: NDArray[Any]) -> dict[str, Any]:
     return {
         "n": weights.shape[0],
         "d": weights.shape[1],
+        "convention": "definition",
         "i1": plain[0],
         "i2": plain[1],
         "i1_unit": unit[0],

@@ -140,6 +140,8 @@ def measure(request: RulerRequest, progress: Progress = lambda *_: None) -> Meas
     Raises:
         InputError: the request contradicts itself or cannot be carried out, or `cosines.ruler` refuses the vectors.
     """
+    from isoviz.readouts.division import unanswered
+
     request.check()
     notes: tuple[str, ...] = ()
     settings: dict[str, Any] = {"share": request.share, "precision": request.precision, "progress": progress}
@@ -156,6 +158,7 @@ def measure(request: RulerRequest, progress: Progress = lambda *_: None) -> Meas
     else:
         known: Known = "labels" if request.labels is not None else "none" if vector_set.pairs is None else "pairs"
         ruler = of_set(vector_set, known, related_from=request.related_from, model=request.model, **settings)
+        notes = (*notes, *unanswered(vector_set)) if known == "pairs" else notes
     return Measured(ruler, [ruler.read(value) for value in request.cosine], name, notes)
 
 
@@ -238,7 +241,9 @@ def _encoded(request: RulerRequest, progress: Progress) -> tuple[VectorSet, tupl
 
     assert request.model is not None
     source = encoders.resolve(request.model)
-    texts, facts = texts_in(request)
+    given, facts = texts_in(request)
+    texts = given.without_empty()
+    notes = [f"{given.n - texts.n:,} of {given.n:,} texts are empty and were left out"] if texts.n < given.n else []
     if request.halves:
         texts, facts["related"] = halves.halved(texts), halves.ASSUMES
     direction = facts.pop("direction", None)
@@ -279,7 +284,7 @@ def _encoded(request: RulerRequest, progress: Progress) -> tuple[VectorSet, tupl
     name = f"{request.model} on {texts.name}, layer {layer}, {pooling}"
     vector_set = VectorSet(views.points(layer, pooling), texts.columns, texts.pairs, texts.relation, name, facts)
     unknown = f"'{request.task}' does not say which of its pairs are related, so only unrelated pairs are measured"
-    notes = [unknown] if facts.get("pairs") and texts.pairs is None else []
+    notes += [unknown] if facts.get("pairs") and texts.pairs is None else []
     return vector_set, (*notes, *views.warnings)
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import field_validator
 
 from isoviz.errors import InputError
+from isoviz.posthoc.directions import peak_signs
 from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class EmbedFilter(CataloguedTransform):
 
 @functools.lru_cache(maxsize=2)
 def right_singular_vectors(source: ModelSource) -> NDArray[np.float64]:
-    """(d, d): of a model's unembedding matrix as columns, in order of decreasing singular value.
+    """(d, d): of a model's unembedding matrix as columns, in order of decreasing singular value, largest entries positive.
 
     Raises:
         InputError: the model has no unembedding matrix (field `model`).
@@ -128,4 +129,5 @@ def right_singular_vectors(source: ModelSource) -> NDArray[np.float64]:
     for block in np.array_split(weight, -(-len(weight) // 8192)):  # single precision would lose the smallest directions
         rows = block.astype(np.float64)
         gram = gram + rows.T @ rows
-    return np.ascontiguousarray(np.linalg.eigh(gram)[1][:, ::-1])
+    vectors = np.linalg.eigh(gram)[1][:, ::-1]
+    return np.ascontiguousarray(vectors * peak_signs(vectors))

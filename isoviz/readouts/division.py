@@ -155,6 +155,15 @@ def annotations_of(vectors: VectorSet) -> Annotations:
     return Annotations(queries=Relevance(queries, documents, *of_pairs), labels=labels)
 
 
+def unanswered(vectors: VectorSet) -> tuple[str, ...]:
+    """A sentence on the queries that are left out because no document is relevant to them; empty if there are none."""
+    if vectors.pairs is None or vectors.relation != "relevance":
+        return ()
+    best = vectors.pairs.groupby("left")["score"].max()
+    count = int((best <= 0).sum())
+    return (f"{count:,} of {len(best):,} queries left out: no document is relevant to them.",) if count else ()
+
+
 def _ends(vectors: VectorSet) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Rows and score of every pair."""
     assert vectors.pairs is not None
@@ -204,7 +213,7 @@ def _queries(vectors: VectorSet, part: Part) -> Division:
     edge = len(mixed) * 2 // 3
     every = mixed[:edge] if part == "shown" else mixed[edge:]
     queries = np.sort(every[:MOST_QUERIES])
-    notes = _sampled(len(every), len(queries), "queries")
+    notes = (*unanswered(vectors), *_sampled(len(every), len(queries), "queries"))
     fit = np.sort(documents[np.argsort(rank[documents])[:MOST_FIT]])
     if len(documents) > MOST_DOCUMENTS:
         answering = np.isin(documents, right[np.isin(left, queries) & (grade > 0)])

@@ -85,17 +85,15 @@ def checked(
 def _check_relevance(frame: pd.DataFrame, called: dict[str, Any], field: str) -> None:
     negative = frame["score"] < 0
     refuse_first(negative, frame["score"], called["score"], "a relevance of {} is below 0", field)
-    queries = frame["left"].nunique()
-    if queries < 2:
-        raise InputError(f"{field}: an interval needs at least 2 queries (got {queries})", field=field)
+    queries, answered = frame["left"].nunique(), frame.loc[frame["score"] > 0, "left"].nunique()
+    if answered < 2:
+        found = f"{answered} of {queries}" if queries > 1 else queries
+        raise InputError(
+            f"{field}: an interval needs at least 2 queries with a relevant document (got {found})", field=field
+        )
     in_both = sorted(set(frame["left"]) & set(frame["right"]))
     if in_both:
         raise InputError(f"{field}: '{shortened(in_both[0])}' is both a query and a document", field=field)
-    best = frame.groupby("left")["score"].max()
-    if (best <= 0).any():
-        raise InputError(
-            f"{field}: query '{shortened(best.index[best <= 0][0])}' has no relevant document", field=field
-        )
 
 
 def as_ids(values: pd.Series) -> pd.Series:

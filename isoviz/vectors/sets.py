@@ -6,7 +6,7 @@ import hashlib
 import io
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -105,6 +105,17 @@ class TextSet:
     def n(self) -> int:
         """Texts."""
         return len(self.columns)
+
+    def without_empty(self) -> TextSet:
+        """Without texts that are empty or white space, and without the pairs of these."""
+        filled = self.columns["text"].str.strip() != ""
+        if filled.all():
+            return self
+        columns, pairs = self.columns[filled].reset_index(drop=True), self.pairs
+        if pairs is not None:
+            known = pairs["left"].isin(columns["id"]) & pairs["right"].isin(columns["id"])
+            pairs = pairs[known].reset_index(drop=True)
+        return replace(self, columns=columns, pairs=pairs)
 
     @cached_property
     def key(self) -> str:

@@ -31,6 +31,7 @@ class Alarm:
         estimate: in the batch of the decision, the share of pairs above the cosine limit, or the number of directions.
         evidence: the e-value that crossed the limit.
         false_alarm_rate: the largest probability of any false alarm in the whole training.
+        zero: whether most vectors of that batch are zero.
     """
 
     kind: Kind
@@ -38,9 +39,12 @@ class Alarm:
     estimate: float
     evidence: float
     false_alarm_rate: float
+    zero: bool = False
 
     @property
     def sentence(self) -> str:
+        if self.zero:
+            return "almost all vectors are zero"
         if self.kind == "alike":
             return f"almost all vectors point the same way ({self.estimate:.0%} of the pairs in this batch)"
         several = f"{self.estimate:.1f} directions" if self.estimate >= ONE_DIRECTION else "one direction"
@@ -55,7 +59,8 @@ class CollapseTest:
     """Decides after each batch whether vectors collapsed, with one false-alarm rate for the whole training.
 
     Healthy means, at every step, of the population from which the batch is drawn:
-        alike: at most 90 % of pairs of vectors have a cosine above `alike`;
+        alike: at most 90 % of pairs of vectors have a cosine above `alike`; two zero vectors count as alike, a zero vector and
+            another as different;
         few: 1/E[cos²(a, b)] ≥ `few`, where a and b are differences of two independent pairs of vectors. This is the
             participation ratio of the covariance of the normalised differences, so scale and mean do not matter. About 1 is
             one direction.
@@ -100,7 +105,9 @@ class CollapseTest:
         biggest = float(np.abs(vectors).max(initial=0.0)) or 1.0
         x = self._generator.permutation(vectors).astype(np.float64) / biggest  # the products cannot overflow
         half, quarter = len(x) // 2, len(x) // 4  # of a last batch of three rows, 1 and 0
-        cosines = _cosines(x[:half], x[half : 2 * half])
+        present = np.asarray(x.any(axis=1))
+        left = present[:half].astype(int) + present[half : 2 * half]  # of each pair, vectors that are not zero
+        cosines = np.concatenate([_cosines(x[:half], x[half : 2 * half]), (left[left < 2] == 0).astype(np.float64)])
         first, second, third, fourth = (x[part * quarter : (part + 1) * quarter] for part in range(4))
         between = _cosines(first - second, third - fourth)
         seen: dict[Kind, NDArray[np.float64]] = {
@@ -112,7 +119,8 @@ class CollapseTest:
             return None
         kind = found[0]
         share = float(seen[kind].mean())
-        return Alarm(kind, step, share if kind == "alike" else 1 / share, self.tests[kind].evidence, self.rate)
+        estimate, zero = share if kind == "alike" else 1 / share, kind == "alike" and 2 * int(present.sum()) < len(x)
+        return Alarm(kind, step, estimate, self.tests[kind].evidence, self.rate, zero)
 
 
 def _cosines(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:

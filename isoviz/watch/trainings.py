@@ -59,7 +59,8 @@ class Started(_Line):
 
 
 class Measured(_Line):
-    """Measures of the last n vectors of d dimensions (`isoviz.watch.measures_of`)."""
+    """Measures of the last n vectors of d dimensions (`isoviz.watch.measures_of`). `unjudged`: steps up to this one without two
+    usable vectors."""
 
     kind: Literal["measured"] = "measured"
     step: Count
@@ -67,6 +68,7 @@ class Measured(_Line):
     d: Count
     values: dict[Text, float]
     missing: dict[Text, Text]
+    unjudged: Count = 0
 
 
 class Noted(_Line):
@@ -164,6 +166,12 @@ class Training:
     @property
     def collapse(self) -> Collapsed | None:
         return next(iter(self.all_of(Collapsed)), None)
+
+    @property
+    def unjudged(self) -> int:
+        """Steps up to the last measures in which nothing could be judged, if that is all since the measures before; else 0."""
+        last = self.all_of(Measured)[-1:]
+        return last[0].unjudged if last and last[0].unjudged >= self.started.measure_every else 0
 
     @property
     def step(self) -> int:

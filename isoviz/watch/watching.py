@@ -20,7 +20,7 @@ from isoviz import __version__, boundary
 from isoviz.errors import InputError, listed
 from isoviz.watch import trainings
 from isoviz.watch.collapse import KINDS, Alarm, CollapseTest
-from isoviz.watch.measures import measures_of
+from isoviz.watch.measures import MEASURES, measures_of
 from isoviz.watch.vectors import as_rows, is_a, mask_of, pooled, vectors_in
 
 _CLASSIFIERS: Final = ("ForSequenceClassification", "ForTokenClassification", "ForMultipleChoice")
@@ -68,7 +68,8 @@ class Watch:
 
     Attributes:
         alarm: the collapse, once found; the tests end with it.
-        latest: the last measures as `isotropy/NAME`, ready to log; `missing`: reasons for those left out.
+        latest: the last measures as `isotropy/NAME`, ready to log; `missing`: reasons for those left out, which are all if no
+            batch since the measures before had a usable vector.
         should_stop: whether a collapse asks to end the training.
         file: the training's file, from its first step; until then None, or that of the last training.
 
@@ -130,6 +131,7 @@ class Watch:
         self.latest: dict[str, float] = {}
         self.missing: dict[str, str] = {}
         self.steps = 0
+        self._judgeable = 0  # the last step with two usable vectors
         self._rows: list[NDArray[np.float32]] = []
         self._unmeasured = 0
         self._test = CollapseTest(kinds=tuple(self._test.tests), **self._settings)  # of the attached model
@@ -167,8 +169,7 @@ class Watch:
         self._begin()
         if taken is None:
             self._say(f"no vectors at step {self.steps}: the hook did not fire; name another layer=")
-            return None
-        rows = as_rows(taken)
+        rows = np.empty((0, 0), dtype=np.float32) if taken is None else as_rows(taken)
         finite = np.isfinite(rows).all(axis=1)
         if not finite.all():
             self._say(
@@ -178,11 +179,12 @@ class Watch:
         zeros = int((~rows.any(axis=1)).sum())
         if zeros:
             self._say(f"{zeros} of {len(rows)} vectors are zero at step {self.steps}: they have no direction")
-        if len(rows) < 4:
+        if len(rows) < 4 and taken is not None:
             self._say(f"{len(rows)} usable vectors at step {self.steps}: deciding needs 4 per batch (2 for alike)")
         if self._rows and len(rows) and rows.shape[1] != self._rows[0].shape[1]:
             raise InputError(f"vectors changed width from {self._rows[0].shape[1]} to {rows.shape[1]}", field="vectors")
         self._remember(rows)
+        self._judgeable = self.steps if len(rows) > 1 else self._judgeable
         alarm = None
         if self.steps > self.warmup and self.alarm is None and len(rows):
             alarm = self._test.look(rows, self.steps)
@@ -210,16 +212,23 @@ class Watch:
             del self._rows[0]
 
     def _measure(self) -> None:
-        if not self._unmeasured:  # the window is old news
-            return
+        unjudged = self.steps - self._judgeable
+        if unjudged >= self.measure_every or not self._unmeasured:  # what full batches left in the window is old news
+            self._rows = [rows for rows in self._rows if len(rows) < 2] if self._unmeasured else []
         self._unmeasured = 0
-        vectors = np.concatenate(self._rows)[-self.window :]
-        n, d = vectors.shape
-        values, self.missing = measures_of(vectors)
+        n, d = 0, 0
+        values: dict[str, float] = {}
+        self.missing = dict.fromkeys(MEASURES, f"no usable vectors since step {self._judgeable}")
+        if self._rows:
+            vectors = np.concatenate(self._rows)[-self.window :]
+            n, d = vectors.shape
+            values, self.missing = measures_of(vectors)
         self.latest = {f"isotropy/{name}": value for name, value in {**values, "n": float(n)}.items()}
         self._unlogged = dict(self.latest)
         known = {name: value for name, value in values.items() if math.isfinite(value)}
-        self._write(trainings.Measured(step=self.steps, n=n, d=d, values=known, missing=self.missing))
+        self._write(
+            trainings.Measured(step=self.steps, n=n, d=d, values=known, missing=self.missing, unjudged=unjudged)
+        )
 
     def _act(self, alarm: Alarm) -> None:
         self._unlogged["isotropy/collapsed"] = 1.0

@@ -25,6 +25,7 @@ from isoviz.metrics.protocol import Metric
 from isoviz.metrics.sample import Sample
 from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.metrics.spectrum import cumulative_shares
+from isoviz.posthoc.directions import peak_signs
 from isoviz.posthoc.export import require_affine
 from isoviz.posthoc.factored import FactoredCloud, Kind
 from isoviz.posthoc.groups import Groups
@@ -451,7 +452,8 @@ def _map(cloud: FactoredCloud) -> tuple[NDArray[np.float32], tuple[float, float]
     centred = cloud.validation - cloud.base.validation_mean * cloud.factors
     strongest = [*values[::-1][:2], 0.0][:2]
     shares = (strongest[0] / total, strongest[1] / total) if total > 0 else (0.0, 0.0)
-    return (centred @ top).astype(np.float32), shares
+    places = centred @ top
+    return (places * peak_signs(places)).astype(np.float32), shares  # a solver's signs differ between processors
 
 
 def _with_signs_of(places: NDArray[np.float32], before: NDArray[np.float32]) -> NDArray[np.float32]:

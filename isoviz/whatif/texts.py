@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from numpy.typing import NDArray
@@ -73,6 +73,8 @@ def compute(
             raise InputError("texts: these texts are no longer on this server", field="texts") from None
     if request.halves:
         text_set = halves.halved(text_set)
+    elif isinstance(text_set, vectors.TextSet) and (empty := text_set.n - (filled := text_set.without_empty()).n):
+        text_set = replace(filled, name=f"{text_set.name}, without {empty:,} empty texts")
     name, columns, pairs, relation = text_set.name, text_set.columns, text_set.pairs, text_set.relation
     source = sources.fetch(
         sources.resolve(request.model), lambda *download: report(0, len(columns), hub.in_words(*download))

@@ -146,7 +146,17 @@ def test_pairs_and_relevance_of_a_file(call, tmp_path):
     first = (scores > scores[np.arange(40), np.arange(40)][:, None]).sum(axis=1)
     assert code == 0 and (queries["queries"], queries["documents"]) == (40, len(CLOUD) - 40)
     assert queries["recall10_cosine"] == pytest.approx((first < 10).mean(), abs=1e-9)
-    message = call("--embeddings", tmp_path / "x.parquet", "--pairs", tmp_path / "answers.csv")[1]
+    command = ("--embeddings", tmp_path / "x.parquet", "--pairs", tmp_path / "answers.csv")
+    answers.assign(relevance=[0] + [1] * 39).to_csv(
+        tmp_path / "answers.csv", index=False
+    )  # one query without an answer
+    document = json.loads(call(*command, "--json")[1])
+    note = "1 of 40 queries left out: no document is relevant to them."
+    assert note in document["warnings"] and document["queries"]["queries"] == 39
+    assert document["queries"]["documents"] == len(CLOUD) - 40
+    assert document["queries"]["recall10_cosine"] == pytest.approx((first[1:] < 10).mean(), abs=1e-9)
+    answers.to_csv(tmp_path / "answers.csv", index=False)
+    message = call(*command)[1]
     assert f"queries: 40 queries, {len(CLOUD) - 40} documents" in message and "nDCG@10, cosine" in message
 
 
@@ -159,7 +169,7 @@ def test_rows_as_output_vectors(call, tmp_path):
     assert (weights["i1_unit"], weights["i2_unit"]) == pytest.approx(metrics.partition(unit))
     assert weights["norm_mean"] == pytest.approx(np.linalg.norm(CLOUD / 10, axis=1).mean())
     out = call("--embeddings", path, "--as-weights")[1]
-    assert "rows read as output vectors" in out
+    assert "rows read as output vectors" in out and 'partition(W, convention="published")' in out
     assert "‖w‖" in out
 
 

@@ -22,6 +22,7 @@ from isoviz.operations.ruler import RulerRequest, known_in, measure, of_set, tex
 from isoviz.runs.store import Store
 from isoviz.vectors import VectorSet, demo_sets, halves
 from isoviz.vectors.sets import TextSet
+from isoviz.whatif import texts as encoded
 
 GENERATOR = np.random.default_rng(0)
 
@@ -154,6 +155,28 @@ def test_own_texts_with_pairs_labels_or_halves(tmp_path: Path) -> None:
     assert labelled.related is not None and labelled.related.pairs == 2 * 190
     cut = measure(RulerRequest(**request, halves=True)).ruler
     assert cut.relation == halves.ASSUMES and cut.related is not None and (cut.n, cut.related.pairs) == (80, 40)
+
+
+def test_empty_texts_are_left_out_and_counted(tmp_path: Path) -> None:
+    lines = [f"The cat number {row} is in the house." for row in range(20)]
+    given = [*lines[:10], "", " ", *lines[10:], *[""] * 8]
+    frame = pd.DataFrame({"id": range(30), "text": given})
+    for name, rows in (("all", frame), ("filled", frame[frame["text"].isin(lines)])):
+        rows.to_csv(tmp_path / f"{name}.csv", index=False)
+    related = pd.DataFrame({"left": [0, *range(10)], "right": [10, *range(12, 22)], "score": [1.0] * 10 + [0.9]})
+    related.to_csv(tmp_path / "pairs.csv", index=False)
+    texts, filled = (
+        measure(RulerRequest(model="demo/tiny-bert", texts=str(tmp_path / f"{name}.csv"), pairs=pairs))
+        for name, pairs in (("all", str(tmp_path / "pairs.csv")), ("filled", None))
+    )
+    assert "10 of 30 texts are empty and were left out" in texts.notes and filled.notes == ()
+    assert texts.ruler.n == 20 and texts.ruler.related is not None and texts.ruler.related.pairs == 10
+    assert [one.cosine for one in texts.ruler.floor] == pytest.approx(
+        [one.cosine for one in filled.ruler.floor], abs=0.01
+    )
+    key = vectors.keep(vectors.read_texts(tmp_path / "all.csv"))
+    facts, _ = encoded.compute(encoded.TextsRequest(key, "demo/tiny-bert"), lambda *_: None)
+    assert facts["n"] == 20 and facts["name"] == "all.csv, without 10 empty texts"
 
 
 def test_the_rulers_that_ship_are_those_of_this_version() -> None:

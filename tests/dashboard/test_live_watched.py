@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,18 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     folder.mkdir()
     monkeypatch.setenv(trainings.FOLDER, str(folder))
     return folder
+
+
+def test_a_training_that_became_nan_is_not_shown_with_its_last_healthy_numbers(open_page: OpenPage) -> None:
+    watch = train(name="broken")
+    for _ in range(10):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            watch.step(np.full((16, 8), np.nan))
+    watch.end()
+    shown = texts(open_page("live"))
+    assert "orange-badge[:material/visibility_off: not judged for 10 steps]" in shown
+    assert "step 40 · no usable vectors for 10 steps" in shown and "ended]" not in shown and "IsoScore 0" not in shown
 
 
 def test_trainings_are_listed_with_their_state_and_last_measures(open_page: OpenPage, elsewhere: Path) -> None:

@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,13 +49,13 @@ class Case:
         group: heading of its rows in the table.
         compute: returns both results, given an empty folder.
         tolerance: largest relative difference; 0: they must be equal.
-        simulated: whether it sets the memory of the simulated device, so that it cannot run on a real one.
+        on: `simulated` if it sets the memory of the simulated device, `real` if that device lacks what it needs.
     """
 
     group: str
     compute: Callable[[Path], tuple[Quantities, Quantities]]
     tolerance: float = TOLERANCE
-    simulated: bool = False
+    on: Literal["any", "simulated", "real"] = "any"
 
 
 @dataclass(frozen=True)
@@ -216,20 +216,34 @@ def training(**changes: Any) -> Callable[[Path], tuple[Quantities, Quantities]]:
 
 
 def resumed(folder: Path) -> tuple[Quantities, Quantities]:
-    """Two runs with dropout on the accelerator: one uninterrupted, one stopped within its second epoch and resumed."""
+    """Two runs with dropout on the accelerator: one uninterrupted, one stopped within its second epoch and resumed.
+
+    With deterministic kernels, if the environment allows them: a GPU's usual ones add in any order.
+    """
+    import torch
+
+    torch.use_deterministic_algorithms("CUBLAS_WORKSPACE_CONFIG" in os.environ, warn_only=True)
     cfg = config(dropout=0.1, epochs=2, learning_rate=5e-3)
     whole = results_of(events_of(cfg, folder / "whole"))
     first = events_of(cfg, folder / "parts", stop_after=4)
     assert first[-1].kind == "stopped"
-    import torch
-
     torch.manual_seed(1234)  # a new process has drawn other numbers
     second = events_of(cfg, folder / "parts", resume=True)
     steps = {event.step: event for event in (*first, *second) if event.kind == "stepped"}
     rest = [event for event in (*first, *second) if event.kind in ("evaluated", "measured")]
     joined = [*(steps[step] for step in sorted(steps)), *rest]
+    torch.use_deterministic_algorithms(False)
     renamed = {name: value for name, value in zip(whole, results_of(joined).values(), strict=True)}  # noqa: C416 (by position)
     return whole, renamed
+
+
+def fp16(folder: Path) -> tuple[Quantities, Quantities]:
+    """Losses in float32 on the CPU, and on the accelerator with fp16 autocast and scaled gradients."""
+    with on_cpu():
+        expected = results_of(events_of(config("istar"), folder / "cpu"))
+    found = results_of(events_of(config("istar", precision="fp16"), folder / "device"))
+    first, second = ({k: v for k, v in each.items() if k.startswith("loss")} for each in (expected, found))
+    return first, second
 
 
 def split_when_memory_runs_out(folder: Path) -> tuple[Quantities, Quantities]:
@@ -514,15 +528,16 @@ def cases() -> dict[str, Case]:
         "dropout": Case("training", training(dropout=0.1)),
         "best checkpoint": Case("training", training(select="best", epochs=2)),
         "bf16 autocast": Case("training", training(method="istar", precision="bf16"), _HALF),
+        "fp16 autocast": Case("training", fp16, _HALF, on="real"),
         "stop and resume, with dropout": Case("training", resumed, 0.0),
-        "batches split when memory runs out": Case("training", split_when_memory_runs_out, simulated=True),
+        "batches split when memory runs out": Case("training", split_when_memory_runs_out, on="simulated"),
         "tensors of two devices are refused": Case("training", planted, 0.0),
         "measure": Case("encoding", both(measure)),
         "sentence vectors": Case("encoding", both(sentence_vectors)),
         "Explore": Case("encoding", both(explore)),
         "What-if": Case("encoding", both(what_if)),
         "saved model": Case("encoding", both(save_model)),
-        "extraction when memory runs out": Case("encoding", moves_to_the_cpu, simulated=True),
+        "extraction when memory runs out": Case("encoding", moves_to_the_cpu, on="simulated"),
         "running sums": Case("metric", with_gradient(_streamed, cloud())),
     }
     for metric in metrics.catalogue().values():
@@ -553,7 +568,7 @@ def outcomes(names: list[str] | None = None, real: bool = False) -> dict[str, Ou
     with tempfile.TemporaryDirectory() as root:
         os.environ[_INPUTS] = str(Path(root, "inputs"))
         for number, (name, case) in enumerate(cases().items()):
-            if (names and name not in names) or (real and case.simulated):
+            if (names and name not in names) or case.on == ("simulated" if real else "real"):
                 continue
             folder = Path(root, str(number))
             folder.mkdir()

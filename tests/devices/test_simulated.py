@@ -35,7 +35,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
     return dict(json.loads(file.read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("name", comparing.cases())
+@pytest.mark.parametrize("name", [name for name, case in comparing.cases().items() if case.on != "real"])
 def test_the_device_agrees_with_the_cpu(outcomes: dict[str, dict[str, Any]], name: str) -> None:
     outcome = outcomes[name]
     assert not outcome["error"], outcome["error"]

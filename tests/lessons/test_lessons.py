@@ -165,6 +165,9 @@ def test_cluster_centres_are_equally_far_apart() -> None:
     gaps = [np.linalg.norm(one - other) for k, one in enumerate(centres) for other in centres[:k]]
     np.testing.assert_allclose(gaps, 3.0)
     np.testing.assert_allclose(centres.mean(axis=0), 0, atol=1e-12)
+    two, six = np.sqrt(2), np.sqrt(6)  # Helmert's rows, as in shape.js: no processor's choice of a basis
+    triangle = np.array([[1 / two, 1 / six], [-1 / two, 1 / six], [0, -2 / six]]) * 3 / two
+    np.testing.assert_allclose(checking._centres(State(d=2, clusters=3, separation=3.0)), triangle, atol=1e-12)
 
 
 @pytest.mark.parametrize(("separation", "clusters"), [(0.0, 4), (2.0, 2), (2.0, 4), (3.0, 7)])

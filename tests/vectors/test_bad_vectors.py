@@ -235,7 +235,7 @@ CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "two pairs": (_pairs({key: value[:2] for key, value in SIMILAR.items()}), "at least 3 pairs"),
     "one query": (_pairs({**RELEVANT, "query": ["t0"] * 4}), "at least 2 queries"),
     "a negative relevance": (_pairs({**RELEVANT, "relevance": [1, -1, 1, 1]}), "row 2, column 'relevance': a relevance of -1"),
-    "nothing relevant": (_pairs({**RELEVANT, "relevance": [1, 0, 1, 1]}), "query 't1' has no relevant document"),
+    "nothing relevant": (_pairs({**RELEVANT, "relevance": [1, 0, 0, 0]}), r"at least 2 queries with a relevant document \(got 1 of 4\)"),
     "ids that differ by zeros": (_pairs({**SIMILAR, "right": ["t4", "t5", "t6", "t07"]}), "no vector has the id 't07'"),
     "query and document": (_pairs({**RELEVANT, "document": ["t1", "t5", "t6", "t7"]}), "'t1' is both a query and a document"),
     "pairs of texts without ids": (_pairs_of_texts("a.csv"), "have no id column"),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import isoviz
 from isoviz import metrics
 from isoviz.errors import InputError
-from isoviz.watch import Alarm, Watch, WatchWarning, measures_of
+from isoviz.watch import Alarm, Watch, WatchWarning, measures_of, trainings
 
 Batch = NDArray[np.float32]
 WIDTH = 64
@@ -29,6 +29,10 @@ def healthy(generator: np.random.Generator, n: int = 32) -> Batch:
 
 def alike(generator: np.random.Generator) -> Batch:
     return (1 + 1e-3 * generator.standard_normal((32, WIDTH))).astype(np.float32)
+
+
+def nothing(generator: np.random.Generator) -> Batch:
+    return np.zeros((32, WIDTH), dtype=np.float32)
 
 
 def identical(generator: np.random.Generator) -> Batch:
@@ -66,6 +70,7 @@ def test_a_healthy_training_is_silent() -> None:
     [
         (alike, "alike", "point the same way"),
         (identical, "alike", "point the same way"),
+        (nothing, "alike", "almost all vectors are zero"),
         (line, "few", "about one direction only"),
         (plane, "few", "directions only"),
     ],
@@ -115,15 +120,44 @@ def test_measures_are_those_of_the_last_window_and_are_written(tmp_path: Path) -
     assert lines[2]["values"]["mean_cosine"] == metrics.mean_cosine(last)
 
 
-def test_vectors_that_became_nan_are_not_measured_as_the_earlier_ones() -> None:
-    watch = Watch(measure_every=10, on_collapse="log")
+@pytest.mark.parametrize(
+    ("batch", "warning"),
+    [
+        (np.full((32, WIDTH), np.nan), "left out 32 of 32 vectors"),
+        (np.empty((0, WIDTH)), "0 usable vectors"),
+        (np.ones((1, WIDTH)), "1 usable vectors"),
+    ],
+)
+def test_unusable_batches_do_not_leave_the_earlier_numbers(batch: Any, warning: str, tmp_path: Path) -> None:
+    watch = Watch(measure_every=10, on_collapse="log", store=tmp_path / "watched.jsonl")
     trained(watch, None, 10)
-    before = dict(watch.latest)
-    watch.latest = {}
-    with pytest.warns(WatchWarning, match="left out 32 of 32 vectors"):
-        for _ in range(20):
-            watch.step(np.full((32, 64), np.nan))
-    assert before["isotropy/n"] == 320 and watch.latest == {}
+    assert watch.latest["isotropy/n"] == 320 and watch.latest["isotropy/mean_cosine"] < 0.9
+    with pytest.warns(WatchWarning, match=warning):
+        for _ in range(5):
+            watch.step(batch)
+    assert watch.latest["isotropy/n"] == 320  # of step 10
+    for _ in range(15):
+        watch.step(batch)
+    rows = 20 * len(batch) if np.isfinite(batch).all() else 0  # every one of both intervals
+    assert watch.latest.pop("isotropy/n") == rows
+    assert watch.latest.get("isotropy/mean_cosine", 1.0) == pytest.approx(1.0)
+    assert rows or (not watch.latest and set(watch.missing.values()) == {"no usable vectors since step 10"})
+    training = trainings.read(watch.store or tmp_path)
+    assert training.unjudged == 20 and training.lines[-1].n == rows  # type: ignore[attr-defined]
+    generator = np.random.default_rng(2)
+    for _ in range(10):  # and it recovers
+        watch.step(healthy(generator))
+    assert watch.latest["isotropy/n"] >= 320 and trainings.read(watch.store or tmp_path).unjudged == 0
+
+
+def test_some_zero_vectors_are_no_collapse() -> None:
+    watch = Watch(warmup=0, on_collapse="log", kinds=("alike",))
+    generator = np.random.default_rng(0)
+    with pytest.warns(WatchWarning, match="are zero"):
+        for _ in range(300):
+            batch = healthy(generator)
+            batch[:24] = 0  # of two random rows, both are zero in 56 % of pairs
+            assert watch.step(batch) is None
 
 
 def test_a_biased_measure_is_left_out_with_too_few_points() -> None:

@@ -1,0 +1,104 @@
+"""The command for a real GPU, with tiny sizes on the simulated device and on the CPU; and what it keeps when a section fails."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.devices import simulated
+from tests.missing import missing
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    for name in ("CUBLAS_WORKSPACE_CONFIG", "PYTORCH_NVML_BASED_CUDA_CHECK", "HF_HUB_OFFLINE", "ISOVIZ_EXAMPLES"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))  # which importing it sets
+    return importlib.import_module("gpu")
+
+
+def command(folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
+    """A run of the script, and its record."""
+    script = [sys.executable, str(ROOT / "benchmarks" / "gpu.py"), "--out", str(folder), *words]
+    environment = {name: value for name, value in os.environ.items() if name != "ACCELERATE_USE_CPU"}
+    done = subprocess.run(script, capture_output=True, text=True, env=environment | {"OMP_NUM_THREADS": "1"})
+    return done, json.loads((folder / "gpu.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.slow
+def test_every_section_on_the_simulated_device(tmp_path: Path, gpu: Any) -> None:
+    if obstacle := simulated.obstacle():
+        missing(obstacle)
+    done, record = command(tmp_path, "--simulated", "--budget", "400")
+    parts = record["sections"]
+    assert {name: part["end"] for name, part in parts.items()} == dict.fromkeys(gpu.SECTIONS, "done"), done.stderr[
+        -3000:
+    ]
+    assert done.returncode == 0 and record["quick"]
+    judged = {name: [row for row in part["rows"] if row["ok"] is not None] for name, part in parts.items()}
+    assert all(row["ok"] for rows in judged.values() for row in rows)
+    assert {name for name, rows in judged.items() if rows} >= {"agree", "measure", "encode", "memory", "queue"}
+    assert parts["machine"]["rows"][0]["value"].startswith("simulated")
+    names = {row["name"] for row in parts["agree"]["rows"]}
+    assert names == {"baseline", "istar", "metric isoscore", "transform zca"}
+    assert list(tmp_path.iterdir()) == [tmp_path / "gpu.json"]
+    text = gpu.page([tmp_path / "gpu.json"])
+    count = sum(map(len, judged.values()))
+    assert f"{count} of {count} bars are met." in text and "| istar |" in text and "Not complete" not in text
+
+
+@pytest.mark.slow
+def test_trainer_on_the_cpu(tmp_path: Path) -> None:
+    done, record = command(tmp_path, "--quick", "--only", "train")
+    names = [row["name"] for row in record["sections"]["train"]["rows"]]
+    assert done.returncode == 0 and "CoLA-like, batch 8: ours / Trainer, same batches" in names, done.stderr[-3000:]
+
+
+def test_a_section_that_fails_takes_no_other_down(tmp_path: Path, gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(work: Any) -> Iterator[Any]:
+        yield gpu.row("before", 1.0, "≤ 2")
+        raise ZeroDivisionError("no such\nnumber")
+
+    def dies(work: Any) -> Iterator[Any]:
+        yield gpu.row("missed", 3.0, "≤ 2")
+        os._exit(9)
+
+    def stays(work: Any) -> Iterator[Any]:
+        yield gpu.row("kept", 0.5, "≥ 0.5")
+        time.sleep(60)
+
+    def works(work: Any) -> Iterator[Any]:
+        yield gpu.row("name", "text")
+
+    sections = {"agree": fails, "train": dies, "measure": stays, "queue": works}
+    monkeypatch.setattr(gpu, "SECTIONS", sections)
+    file = tmp_path / "gpu.json"
+    assert gpu.run(list(sections), file, 8.0, True, False) == 1
+    parts = json.loads(file.read_text(encoding="utf-8"))["sections"]
+    assert [part["end"].split(":")[0] for part in parts.values()] == ["failed", "failed", "stopped", "done"]
+    assert [[row["ok"] for row in part["rows"]] for part in parts.values()] == [[True], [False], [True], [None]]
+    assert gpu.run(["queue"], file, 8.0, True, False) == 0
+    assert gpu.run(["agree"], file, 0.0, True, False) == 0
+    assert json.loads(file.read_text(encoding="utf-8"))["sections"]["agree"]["end"].startswith("skipped")
+
+
+def test_the_page_says_which_bars_are_missed(gpu: Any, tmp_path: Path) -> None:
+    rows = [gpu.row("device", "A card"), gpu.row("ratio", 1.2, "≤ 1.1"), gpu.row("rate", 1234.0, "≥ 5", "TB/s")]
+    part = {"rows": rows, "seconds": 1.0, "end": "stopped: its share of the time was spent"}
+    record = {"date": "2026-01-01", "quick": False, "versions": {"torch": "2.11"}, "sections": {"machine": part}}
+    (tmp_path / "one.json").write_text(json.dumps(record), encoding="utf-8")
+    text = gpu.page([tmp_path / "one.json"] * 2)
+    assert text.count("## A card") == 2 and "1 of 2 bars are met. Missed: ratio." in text
+    assert "| ratio | 1.2 | ≤ 1.1 | missed |" in text and "| rate | 1,234 TB/s | ≥ 5 | met |" in text
+    assert "Not complete: stopped: its share of the time was spent." in text
