@@ -81,7 +81,7 @@ def rogue_dimensions(
         independent: False if several points come from one text, which k-NN accuracy does not allow.
     """
     mean, spread = np.asarray(mean, np.float64), np.asarray(spread, np.float64)
-    by_mean, by_spread = outliers_of(mean), outliers_of(spread)
+    by_mean, by_spread = outliers_of(mean, std=spread), outliers_of(spread)
     numbers = np.union1d(by_mean, by_spread)
     extreme = np.maximum(
         np.abs(mean - mean.mean()) / (mean.std() or 1.0), np.abs(spread - spread.mean()) / (spread.std() or 1.0)
