@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dashboard.shared import wording
 from isoviz.formatting import sentence
 from isoviz.metrics.cosine import indistinct
+from isoviz.metrics.dimensions import dead_words
 from isoviz.readouts import CATALOGUE, Comparison
 from isoviz.readouts.isotropy import sentence as comparison_of
 from isoviz.readouts.reading import Needs
@@ -56,8 +57,12 @@ def isotropy(before: Answer, after: Answer) -> str:
 
 def caveats(start: Answer, answer: Answer) -> list[str]:
     """What the transforms dropped, dead dimensions, and numbers that these rows cannot give."""
-    dead = [f"{', '.join(map(str, one.dead)) or 'none'} {when}" for one, when in ((start, "before"), (answer, "after"))]
-    texts = [f"Dead dimensions (they do not vary): {dead[0]} the transforms, {dead[1]}"] if start.dead or answer.dead else []
+    texts = []
+    if start.dead or answer.dead:
+        after = "after the transforms as before" if list(start.dead) == list(answer.dead) else "after the transforms"
+        texts = [
+            f"{dead_words(answer.dead)} {after}" if answer.dead else f"{dead_words(start.dead)} before the transforms"
+        ]
     texts += [f"IsoScore, unbiased: {reason}" for slug, reason in answer.reasons.items() if slug == "isoscore_unbiased"]
     return [sentence(text) for text in (*answer.notes, *texts)]
 

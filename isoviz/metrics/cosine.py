@@ -37,7 +37,7 @@ INDISTINCT = 5e-5
 
 def indistinct(cosine: float | None) -> str:
     """Says that rows with this mean cosine cannot be told apart; empty if they can, or if it is undefined."""
-    if cosine is None or not 1 - cosine < INDISTINCT:
+    if cosine is None or not 1 - cosine < INDISTINCT:  # nan: undefined
         return ""
     return f"the rows cannot be told apart: the mean cosine of two of them is {number(cosine)}"
 

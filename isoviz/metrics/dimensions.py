@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -140,6 +140,11 @@ def dead_dimensions(
     """
     alive = std > np.maximum(eps * np.abs(mean), DEAD * std.max(initial=0.0))
     return np.flatnonzero(~alive) if alive.any() else np.zeros(0, dtype=np.int64)
+
+
+def dead_words(dead: Sequence[int]) -> str:
+    """These dimensions by number, at most eight."""
+    return f"Dead dimensions (they do not vary): {', '.join(map(str, dead[:8]))}{', …' if len(dead) > 8 else ''}"
 
 
 def rogue_share(points: Points) -> Value:

@@ -184,14 +184,6 @@ def notes_of(record: CloudRecord) -> list[str]:
     return notes
 
 
-def dead_words(dimensions: Dimensions | None) -> str:
-    """The dead dimensions of a cloud by number; empty without any."""
-    dead = dimensions.dead if dimensions else ()
-    if not dead:
-        return ""
-    return f"dead dimensions (they do not vary): {', '.join(map(str, dead[:8]))}{', …' if len(dead) > 8 else ''}"
-
-
 def _few_points(record: CloudRecord) -> str:
     """A warning for fewer than five points per dimension, empty otherwise."""
     n, d = record.n, record.d

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import model_validator
 
+from isoviz.formatting import number
 from isoviz.methods import batchnorm as methods
 from isoviz.methods.isobn import SCALE, IsoBN, IsoBNParams, isobn_scale
-from isoviz.formatting import number
 from isoviz.metrics.dimensions import dimension_std
 from isoviz.metrics.moments import centre
 from isoviz.parameters import declared_in
@@ -89,7 +89,9 @@ class BatchNorm(CataloguedTransform):
     def _notes(self, std: NDArray[np.float64], scale: NDArray[np.float64]) -> tuple[str, ...]:
         """Says which dimensions ε swamps, and which hold no more than rounding noise."""
         swamped = words(self.params.floor(float(np.mean(std**2))), std**2, len(std))
-        after = f"{swamped}. The median σ after it is {number(float(np.median(std * scale)), 3)}, not 1" if swamped else ""
+        after = (
+            f"{swamped}. The median σ after it is {number(float(np.median(std * scale)), 3)}, not 1" if swamped else ""
+        )
         tiny = np.flatnonzero(std <= 1e-6 * np.median(std))
         named = f"{', '.join(map(str, tiny[:8]))}{', …' if len(tiny) > 8 else ''}"
         noise = "" if not len(tiny) else f"dimensions that hold no more than rounding noise: {named}"
@@ -199,7 +201,11 @@ class IsoBNTransform(CataloguedTransform):
 
     def _notes(self, factors: NDArray[np.float64]) -> tuple[str, ...]:
         even = self.params.beta > 0 and float(factors.max()) < EVEN * float(factors.min())
-        return ("all factors are almost equal, so the shape hardly changes: ε is large beside σγ, or σγ is even",) if even else ()
+        return (
+            ("all factors are almost equal, so the shape hardly changes: ε is large beside σγ, or σγ is even",)
+            if even
+            else ()
+        )
 
     def act(self, cloud: FactoredCloud) -> FactoredCloud:
         n = cloud.base.n_train

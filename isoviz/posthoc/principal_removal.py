@@ -117,7 +117,9 @@ class AllButTheTop(CataloguedTransform):
             directions = cloud.directions[:, removed]
             mean = -(cloud.mean @ directions) @ directions.T
         notes = (*cloud.notes, *self._notes(len(removed), cloud.width))
-        return replace(cloud.scaled(factors, mean=mean), only_rounding=cloud.only_rounding or count >= rank, notes=notes)
+        return replace(
+            cloud.scaled(factors, mean=mean), only_rounding=cloud.only_rounding or count >= rank, notes=notes
+        )
 
     def affine(self) -> Affine:
         mean, directions = self.learnt.arrays["mean"], self.learnt.arrays["directions"]

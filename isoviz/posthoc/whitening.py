@@ -15,9 +15,7 @@ from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper,
 from isoviz.posthoc.ridge import RidgeParams, words
 
 TOLERANCE = 1e-7
-SIMPLEX = (
-    "any two of the {} rows that it is fitted on get the same cosine, −1/{}. Their neighbours are gone; this is not a rise of isotropy"
-)
+SIMPLEX = "any two of the {} rows that it is fitted on get the same cosine, −1/{}. Their neighbours are gone; this is no rise of isotropy"
 
 
 class WhiteningParams(RidgeParams):
@@ -79,7 +77,9 @@ class Whitening(CataloguedTransform):
         if self._white_simplex(kept, n):
             return (SIMPLEX.format(n, n - 1),)
         dropped = f"{width - kept} of {width} directions hold almost no variance and are dropped"
-        return tuple(filter(None, [dropped if kept < width else "", words(self._floor(std, d), std**2, d, self.params.strength)]))
+        return tuple(
+            filter(None, [dropped if kept < width else "", words(self._floor(std, d), std**2, d, self.params.strength)])
+        )
 
     def _white_simplex(self, kept: int, n: int) -> bool:
         """Whether the n points of the fit set come out equally far from each other."""
