@@ -216,11 +216,9 @@ def _transforms(ruler: Ruler, name: str) -> None:
 
 
 def _table(frame: pd.DataFrame, key: str, words: str) -> None:
-    numbers = list(frame.select_dtypes("number"))
-    texts = frame.assign(
-        **{name: [decimals(value).replace("undefined", "") for value in frame[name]] for name in numbers}
-    )
-    columns = {name: st.column_config.TextColumn(alignment="right") for name in numbers}
+    numbers = frame.select_dtypes("number").map(lambda value: "" if pd.isna(value) else decimals(value))
+    texts = frame.assign(**dict(numbers.items()))  # type: ignore[arg-type]
+    columns = {str(name): st.column_config.TextColumn(alignment="right") for name in numbers}
     shown.note(PREFIX + key, ShownTable(words, frame))
     st.dataframe(texts, key=PREFIX + key, hide_index=True, column_config=columns, alt=words)
 

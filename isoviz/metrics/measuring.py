@@ -101,7 +101,7 @@ def cannot_be_estimated(n: int) -> str:
 def _width(metric: Metric, sample: Any) -> float:
     """From a metric's lowest value to that of an isotropic population; its estimates may lie beyond both."""
     low, high = metric.range.low, metric.at_isotropy.value
-    return np.inf if low is None or high is None else float(high(sample.n, sample.d)) - float(low(sample.n, sample.d))  # type: ignore[arg-type]
+    return np.inf if low is None or high is None else float(high(sample.n, sample.d)) - float(low(sample.n, sample.d))
 
 
 def measure_cloud(

@@ -88,14 +88,13 @@ class BatchNorm(CataloguedTransform):
 
     def _notes(self, std: NDArray[np.float64], scale: NDArray[np.float64]) -> tuple[str, ...]:
         """Says which dimensions ε swamps, and which hold no more than rounding noise."""
-        swamped = words(self.params.floor(float(np.mean(std**2))), std**2, len(std))
-        after = (
-            f"{swamped}. The median σ after it is {number(float(np.median(std * scale)), 3)}, not 1" if swamped else ""
-        )
-        tiny = np.flatnonzero(std <= 1e-6 * np.median(std))
-        named = f"{', '.join(map(str, tiny[:8]))}{', …' if len(tiny) > 8 else ''}"
-        noise = "" if not len(tiny) else f"dimensions that hold no more than rounding noise: {named}"
-        return tuple(filter(None, [after, noise]))
+        notes = []
+        if swamped := words(self.params.floor(float(np.mean(std**2))), std**2, len(std)):
+            notes.append(f"{swamped}. The median σ after it is {number(float(np.median(std * scale)), 3)}, not 1")
+        if len(tiny := np.flatnonzero(std <= 1e-6 * np.median(std))):
+            named = f"{', '.join(map(str, tiny[:8]))}{', …' if len(tiny) > 8 else ''}"
+            notes.append(f"dimensions that hold no more than rounding noise: {named}")
+        return tuple(notes)
 
     def _scale(self, std: NDArray[np.float64], mean: NDArray[np.float64], eps: float) -> NDArray[np.float64]:
         floor = self.params.floor(float(np.mean(std**2)))
@@ -200,12 +199,9 @@ class IsoBNTransform(CataloguedTransform):
         return scale
 
     def _notes(self, factors: NDArray[np.float64]) -> tuple[str, ...]:
-        even = self.params.beta > 0 and float(factors.max()) < EVEN * float(factors.min())
-        return (
-            ("all factors are almost equal, so the shape hardly changes: ε is large beside σγ, or σγ is even",)
-            if even
-            else ()
-        )
+        if self.params.beta == 0 or float(factors.max()) > EVEN * float(factors.min()):
+            return ()
+        return ("all factors are almost equal, so the shape hardly changes: ε is large beside σγ, or σγ is even",)
 
     def act(self, cloud: FactoredCloud) -> FactoredCloud:
         n = cloud.base.n_train

@@ -76,10 +76,11 @@ class Whitening(CataloguedTransform):
             return ()
         if self._white_simplex(kept, n):
             return (SIMPLEX.format(n, n - 1),)
-        dropped = f"{width - kept} of {width} directions hold almost no variance and are dropped"
-        return tuple(
-            filter(None, [dropped if kept < width else "", words(self._floor(std, d), std**2, d, self.params.strength)])
+        dropped = (
+            f"{width - kept} of {width} directions hold almost no variance and are dropped" if kept < width else ""
         )
+        swamped = words(self._floor(std, d), std**2, d, self.params.strength)
+        return tuple(filter(None, [dropped, swamped]))
 
     def _white_simplex(self, kept: int, n: int) -> bool:
         """Whether the n points of the fit set come out equally far from each other."""

@@ -455,8 +455,9 @@ def _moved(
         transform.fit(splits[0], groups[0])
     train, validation = (np.asarray(transform.transform(*split)) for split in zip(splits, groups, strict=True))
     notes = (*cloud.notes, *(transform.learnt.notes if isinstance(transform, posthoc.CataloguedTransform) else ()))
-    flags = {"only_rounding": cloud.only_rounding, "whitened": cloud.whitened, "notes": notes}
-    return _titled(step, cloud, replace(FactoredCloud.of_points(train, validation, cloud.resolution), **flags))
+    image = FactoredCloud.of_points(train, validation, cloud.resolution)
+    image = replace(image, only_rounding=cloud.only_rounding, whitened=cloud.whitened, notes=notes)
+    return _titled(step, cloud, image)
 
 
 def _measured(metrics_to_measure: Iterable[Metric], sample: Sample) -> tuple[dict[str, float | None], dict[str, str]]:
