@@ -216,11 +216,12 @@ def _transforms(ruler: Ruler, name: str) -> None:
 
 
 def _table(frame: pd.DataFrame, key: str, words: str) -> None:
-    numbers = frame.select_dtypes("number").map(lambda value: "" if pd.isna(value) else decimals(value))
-    texts = frame.assign(**dict(numbers.items()))  # type: ignore[arg-type]
-    columns = {str(name): st.column_config.TextColumn(alignment="right") for name in numbers}
+    columns = {}
+    for name in frame.select_dtypes("number"):  # as many decimals as keep each number below 1
+        places = max((len(decimals(value).partition(".")[2]) for value in frame[name].dropna()), default=3)
+        columns[str(name)] = st.column_config.NumberColumn(format=f"%.{places}f")
     shown.note(PREFIX + key, ShownTable(words, frame))
-    st.dataframe(texts, key=PREFIX + key, hide_index=True, column_config=columns, alt=words)
+    st.dataframe(frame, key=PREFIX + key, hide_index=True, column_config=columns, alt=words)
 
 
 def _take_home(

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from isoviz.errors import InputError
 from isoviz.posthoc.directions import Axes, peak_signs, principal_axes
 from isoviz.posthoc.factored import FactoredCloud
-from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
 from isoviz.posthoc.ridge import RidgeParams, words
 
 TOLERANCE = 1e-7
 SIMPLEX = "any two of the {} rows that it is fitted on get the same cosine, −1/{}. Their neighbours are gone; this is no rise of isotropy"
 
 
-class WhiteningParams(RidgeParams):
-    """Parameters of both whitenings."""
+class StrengthParams(Params):
+    """How far a whitening goes."""
 
     strength: float = parameter(
         1.0,
@@ -32,6 +32,10 @@ class WhiteningParams(RidgeParams):
         slider=(0, 1, 0.05),
         start=0.5,
     )
+
+
+class WhiteningParams(RidgeParams, StrengthParams):  # in chains, the strength comes first
+    """Parameters of both whitenings."""
 
 
 class Whitening(CataloguedTransform):

@@ -232,9 +232,12 @@ def test_cosines_are_drawn_as_shares() -> None:
 
 def test_a_parameter_that_is_gone_gives_way_to_the_next(open_page: OpenPage) -> None:
     page = opened(
-        open_page, stored_set(), chain="zca:strength=0.5~all_but_the_top:remove=1", whatif_axis="ZCA whitening: ridge ε"
+        open_page,
+        stored_set(),
+        chain="zca:strength=0.5~all_but_the_top:remove=1",
+        whatif_axis="ZCA whitening: ridge ε / mean variance",
     )
-    assert errors(page) == [] and page.selectbox(key="whatif_axis").value == "ZCA whitening: ridge ε"
+    assert errors(page) == [] and page.selectbox(key="whatif_axis").value == "ZCA whitening: ridge ε / mean variance"
     next(button for button in page.button if "ZCA" in (button.help or "") and "remove" in button.help).click().run()
     assert errors(page) == []
     assert page.selectbox(key="whatif_axis").value == "All-but-the-top: directions removed D"
