@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dashboard.shared import wording
 from isoviz.formatting import sentence
-from isoviz.metrics.cosine import indistinct
+from isoviz.metrics.cosine import NOISE, indistinct
 from isoviz.metrics.dimensions import dead_words
 from isoviz.readouts import CATALOGUE, Comparison
 from isoviz.readouts.isotropy import sentence as comparison_of
@@ -48,8 +48,9 @@ def isotropy(before: Answer, after: Answer) -> str:
     """A sentence on IsoScore of the same rows before and after, or on why it says nothing."""
     if after.only_rounding:
         return "The training rows no longer vary in any direction, so these numbers are meaningless."
-    if alike := indistinct(before.measures["mean_cosine"]):
-        return f"Before the transforms, {alike}. What differs after them may be rounding noise, so more isotropy says nothing here."
+    cosine = before.measures["mean_cosine"]
+    if cosine is not None and 1 - cosine < NOISE:
+        return f"Before the transforms, {indistinct(cosine)}, so more isotropy says nothing here."
     if after.simplex:
         return next(sentence(note) for note in reversed(after.notes) if "same cosine" in note)
     return comparison_of(before.isotropy, after.isotropy)
@@ -57,7 +58,7 @@ def isotropy(before: Answer, after: Answer) -> str:
 
 def caveats(start: Answer, answer: Answer) -> list[str]:
     """What the transforms dropped, dead dimensions, and numbers that these rows cannot give."""
-    texts = []
+    texts = list(filter(None, [indistinct(start.measures["mean_cosine"])]))
     if start.dead or answer.dead:
         after = "after the transforms as before" if list(start.dead) == list(answer.dead) else "after the transforms"
         texts = [

@@ -109,7 +109,7 @@ def _notes(steps: Sequence[Step], transform: posthoc.Chain, points: NDArray[Any]
     if same_rows and any(getattr(step.params, "strength", 0) for step in steps):
         notes.append(f"IsoScore, unbiased, is undefined for these vectors: {WHITENED}")
     if steps and (alike := indistinct(mean_cosine_estimate(Sample(points)).value)):
-        notes.append(f"before the transforms, {alike}; what differs after them may be rounding noise")
+        notes.append(f"before the transforms, {alike}")
     return [sentence(note) for note in notes]
 
 

@@ -138,8 +138,7 @@ class Ruler(_Record):
     @property
     def alike(self) -> str:
         """Says that the rows cannot be told apart, by the mean cosine of unrelated pairs; empty if they can."""
-        words = indistinct(float(np.mean(self.cosine)))
-        return f"{sentence(words)} What differs after a transform may be rounding noise." if words else ""
+        return sentence(indistinct(float(np.mean(self.cosine))))
 
     def read(self, cosine: float) -> Reading:
         """Where a cosine stands. Raises `InputError` if it is none."""

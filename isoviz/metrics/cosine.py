@@ -35,11 +35,16 @@ INDISTINCT = 5e-5
 """With a mean cosine closer to 1 than this, which prints as 1.0000, rows cannot be told apart by their direction."""
 
 
+NOISE = 1e-7
+"""Closer still, the rounding of half precision explains what differs between rows."""
+
+
 def indistinct(cosine: float | None) -> str:
     """Says that rows with this mean cosine cannot be told apart; empty if they can, or if it is undefined."""
-    if cosine is None or not 1 - cosine < INDISTINCT:  # nan: undefined
+    if cosine is None or not 1 - cosine < INDISTINCT:
         return ""
-    return f"the rows cannot be told apart: the mean cosine of two of them is {number(cosine)}"
+    noise = "; what differs after a transform may be rounding noise" if 1 - cosine < NOISE else ""
+    return f"the rows cannot be told apart: the mean cosine of two of them is {number(cosine)}{noise}"
 
 
 METRICS = Metric(

@@ -425,10 +425,14 @@ def test_isotropy_in_words() -> None:
     assert "less isotropic" in sentences.isotropy(answer(0.3), answer(0.1))
     assert "about as isotropic" in sentences.isotropy(answer(0.3), answer(0.302))
     assert "undefined" in sentences.isotropy(answer(None), answer(0.1))
-    alike = sentences.isotropy(answer(1e-9, 0.99997), answer(0.9))
-    assert "cannot be told apart: the mean cosine of two of them is 0.99997" in alike and "more isotropic" not in alike
+    alike = sentences.isotropy(answer(1e-9, 1 - 4e-8), answer(0.9))
+    assert (
+        "cannot be told apart: the mean cosine of two of them is 0.99999996" in alike and "more isotropic" not in alike
+    )
     simplex = answer(0.9, notes=("ZCA whitening: any two of the 9 rows get the same cosine, −1/8",), simplex=True)
     assert sentences.isotropy(answer(0.1), simplex) == "ZCA whitening: any two of the 9 rows get the same cosine, −1/8."
+    assert "more isotropic" in sentences.isotropy(answer(1e-9, 0.99997), answer(0.9))
+    assert "is 0.99997" in sentences.caveats(answer(1e-9, 0.99997), answer(0.9))[0]
     dead = sentences.caveats(answer(0.1, dead=[3, 11]), answer(0.3, dead=[3, 11], notes=("drops 2",)))
     assert dead == ["Drops 2.", "Dead dimensions (they do not vary): 3, 11 after the transforms as before."]
     few = {"isoscore_unbiased": "it cannot be estimated from 7 rows", "other": "no"}
