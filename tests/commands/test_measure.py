@@ -431,3 +431,15 @@ def test_the_columns_of_a_table_are_named(call, tmp_path):
     assert [warning for warning in document["warnings"] if "when" in warning] and "when" in err
     code, out, err = call("--embeddings", tmp_path / "a.csv", "--column", "a,b")
     assert "a, b" in out and "when" not in out + err
+
+
+def test_the_text_says_what_cannot_be_estimated_and_names_dead_dimensions(call, tmp_path):
+    points = np.random.default_rng(0).standard_t(2, size=(7, 6))
+    points[:, 3] = 2.0
+    np.save(tmp_path / "seven.npy", points)
+    code, out, _ = call("--embeddings", tmp_path / "seven.npy")
+    assert code == 0 and "cannot be estimated from 7 rows\n" in out and "dead dimensions                 3\n" in out
+    document = json.loads(call("--embeddings", tmp_path / "seven.npy", "--json")[1])
+    assert document["isoscore_unbiased"] is None is document["isoscore_unbiased_interval"] and document[
+        "dead_dimensions"
+    ] == [3]

@@ -78,3 +78,23 @@ def test_embed_filter_names_its_model(files: Path, capsys: pytest.CaptureFixture
     chain = "embed_filter:model=demo/tiny-bart,ratio=4"
     assert main(["transform", "--chain", chain, "--in", "wide.npy", "--out", "after.npy", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["chain"] == chain and np.load("after.npy").shape == (20, 32)
+
+
+def test_it_says_what_was_dropped_and_what_cannot_be_judged(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    random = np.random.default_rng(0)
+    np.save("few.npy", random.normal(size=(20, 64)))
+    np.save("alike.npy", random.normal(size=8) + 1e-4 * random.normal(size=(60, 8)))
+
+    def said(chain: str, source: str, *more: str) -> str:
+        assert main(["transform", "--chain", chain, "--in", source, "--out", "out.npy", *more]) == 0
+        return capsys.readouterr().out
+
+    assert "the same cosine, −1/19" in said("zca", "few.npy")
+    assert "IsoScore, unbiased, is undefined for these vectors" in said("zca:ridge=0.1", "train.npy")
+    assert "IsoScore, unbiased" not in said("zca:ridge=0.1", "dev.npy", "--fit-on", "train.npy")
+    assert "IsoScore, unbiased" not in said("batch_norm", "train.npy")
+    assert "Before the transforms, the rows cannot be told apart" in said("all_but_the_top", "alike.npy")
+    assert (
+        "times the mean variance: this is plain centring"
+        in json.loads(said("zca:eps=1e6", "dev.npy", "--json"))["notes"][0]
+    )

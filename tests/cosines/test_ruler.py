@@ -220,3 +220,15 @@ def test_many_rows_are_sampled_and_it_says_so(monkeypatch: pytest.MonkeyPatch) -
     ruler = cosines.ruler(cloud(200, np.random.default_rng(0)))
     assert (ruler.n, ruler.rows, ruler.compared, ruler.sampled) == (200, 50, 1225, True)
     assert "50 rows drawn with seed 0" in ruler.protocol
+
+
+def test_cosines_near_1_keep_their_digits_and_rows_that_are_alike_are_said() -> None:
+    random = np.random.default_rng(0)
+    ruler = isoviz.ruler(random.normal(size=16) + 0.006 * random.normal(size=(80, 16)))
+    assert "the mean cosine of two of them is 0.9999" in ruler.alike and ruler.read(0.99993).sentence.startswith(
+        "0.99993 is "
+    )
+    assert isoviz.ruler(cloud(40, random)).alike == ""
+    lengths = np.outer(1 + 0.1 * random.random(80), random.normal(size=8)) + 1e-8 * random.normal(size=(80, 8))
+    with pytest.raises(InputError, match="cannot be told apart"):
+        isoviz.ruler(lengths)

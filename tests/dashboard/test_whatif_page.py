@@ -342,7 +342,7 @@ def test_the_sentence_is_above_the_tiles_and_does_not_wait(
     page = open_page("whatif", run=runs[0], chain="zca:strength=0.55")
     assert errors(page) == [] and "Still computing" in texts(page)
     order = [getattr(one, "value", "") if one.type == "markdown" else one.type for one in page.main]
-    (place,) = [number for number, text in enumerate(order) if "isotropic (IsoScore" in str(text)]
+    (place,) = [number for number, text in enumerate(order) if "(IsoScore" in str(text)]
     assert place < order.index("metric")  # a telephone shows one below the other
 
 

@@ -7,6 +7,7 @@ import json
 import time
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ from isoviz.metrics.cloud import draw
 from isoviz.readouts import CATALOGUE, Comparison, cosines, division
 from isoviz.readouts.division import divide
 from isoviz.readouts.image import Image
+from isoviz.readouts.isotropy import Isotropy
 from isoviz.readouts.upgrade import upgrade
 from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.vectors import VectorSet, demo_sets
@@ -230,9 +232,12 @@ def test_cosines_are_drawn_as_shares() -> None:
 
 def test_a_parameter_that_is_gone_gives_way_to_the_next(open_page: OpenPage) -> None:
     page = opened(
-        open_page, stored_set(), chain="zca:strength=0.5~all_but_the_top:remove=1", whatif_axis="ZCA whitening: ridge ε"
+        open_page,
+        stored_set(),
+        chain="zca:strength=0.5~all_but_the_top:remove=1",
+        whatif_axis="ZCA whitening: ridge ε / mean variance",
     )
-    assert errors(page) == [] and page.selectbox(key="whatif_axis").value == "ZCA whitening: ridge ε"
+    assert errors(page) == [] and page.selectbox(key="whatif_axis").value == "ZCA whitening: ridge ε / mean variance"
     next(button for button in page.button if "ZCA" in (button.help or "") and "remove" in button.help).click().run()
     assert errors(page) == []
     assert page.selectbox(key="whatif_axis").value == "All-but-the-top: directions removed D"
@@ -376,8 +381,9 @@ def test_labels_that_cannot_be_judged_are_not_asked_for_again(open_page: OpenPag
 Ends = tuple[float, float] | tuple[()]
 
 
-def answer(isoscore: float | None) -> Answer:
-    return Answer(100, 4, {"isoscore": isoscore})
+def answer(isoscore: float | None, mean_cosine: float = 0.5, **told: Any) -> Answer:
+    isotropy = Isotropy(isoscore, np.tile([-0.1, 0.1], 50) * (isoscore or 0), 100)
+    return Answer(100, 4, {"isoscore": isoscore, "mean_cosine": mean_cosine}, isotropy=isotropy, **told)
 
 
 def full(**changes: Ends | None) -> Full:
@@ -413,10 +419,26 @@ def test_the_two_heads_in_words(frozen: Ends | None, refitted: Ends | None, sent
 
 
 def test_isotropy_in_words() -> None:
-    assert "more isotropic (IsoScore 0.1 → 0.3)" in sentences.isotropy(answer(0.1), answer(0.3))
+    assert "more isotropic (IsoScore 0.1 → 0.3, 3 times; 95 % interval 2.99 to 3.01)" in sentences.isotropy(
+        answer(0.1), answer(0.3)
+    )
     assert "less isotropic" in sentences.isotropy(answer(0.3), answer(0.1))
     assert "about as isotropic" in sentences.isotropy(answer(0.3), answer(0.302))
     assert "undefined" in sentences.isotropy(answer(None), answer(0.1))
+    alike = sentences.isotropy(answer(1e-9, 1 - 4e-8), answer(0.9))
+    assert (
+        "cannot be told apart: the mean cosine of two of them is 0.99999996" in alike and "more isotropic" not in alike
+    )
+    simplex = answer(0.9, notes=("ZCA whitening: any two of the 9 rows get the same cosine, −1/8",), simplex=True)
+    assert sentences.isotropy(answer(0.1), simplex) == "ZCA whitening: any two of the 9 rows get the same cosine, −1/8."
+    assert "more isotropic" in sentences.isotropy(answer(1e-9, 0.99997), answer(0.9))
+    assert "is 0.99997" in sentences.caveats(answer(1e-9, 0.99997), answer(0.9))[0]
+    dead = sentences.caveats(answer(0.1, dead=[3, 11]), answer(0.3, dead=[3, 11], notes=("drops 2",)))
+    assert dead == ["Drops 2.", "Dead dimensions (they do not vary): 3, 11 after the transforms as before."]
+    few = {"isoscore_unbiased": "it cannot be estimated from 7 rows", "other": "no"}
+    assert sentences.caveats(answer(0.1), answer(0.3, reasons=few)) == [
+        "IsoScore, unbiased: it cannot be estimated from 7 rows."
+    ]
     assert "(95 % interval −0.006 to 0, " in sentences.difference(Difference(-0.002, -0.006, 0.0, 500, 2000))
     assert sentences.change(0.0242, 0.025022) == "−0.0008" and sentences.change(0.522, 0.4945) == "+0.028"
     assert sentences.change(20.9, 11.36) == "+9.5" and sentences.change(0.5, 0.50001) == "−1e−05"

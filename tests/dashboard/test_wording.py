@@ -7,6 +7,7 @@ import math
 import pytest
 
 from dashboard.shared import wording
+from isoviz.formatting import decimals, fixed
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,11 @@ from dashboard.shared import wording
         (2e20, 3, "2·10²⁰"),
         (0.0, 4, "0"),
         (1e-3, 4, "0.001"),
+        (0.99993, 3, "0.99993"),
+        (-0.99999951, 4, "−0.9999995"),
+        (0.9994, 3, "0.999"),
+        (1 - 1e-13, 3, "1"),
+        (1.0, 3, "1"),
         (0.00099999, 2, "1·10⁻³"),
         (None, 4, "undefined"),
         (math.nan, 4, "undefined"),
@@ -56,3 +62,9 @@ def test_addresses_and_icons_in_names_are_kept_apart(name: str) -> None:
 
 def test_ordinary_names_are_only_escaped() -> None:
     assert wording.plain("zca:strength=1 @ 12:30:45") == r"zca\:strength\=1 \@ 12\:30\:45"
+
+
+def test_nothing_below_1_reads_as_1():
+    written = [decimals(value) for value in (0.99993, 0.9999, 0.99996, -0.9999951, 0.9994, 1.0, 1.00001, 1 - 1e-13)]
+    assert written == ["0.99993", "0.9999", "0.99996", "−0.999995", "0.999", "1.000", "1.000", "1.000"]
+    assert decimals(0.99996, 1, sign=True) == "+0.99996" and fixed(-0.99996, 2) == "-0.99996"

@@ -82,3 +82,11 @@ def test_large_clouds_are_sampled(monkeypatch: pytest.MonkeyPatch):
     centred = points - points.mean(axis=0)
     centred[:, 5] *= 20.0
     assert np.isnan(of(centred).cosine).all(), "a mean cosine of about 0 has no shares"
+
+
+def test_centred_points_have_no_rogue_mean_and_dead_dimensions_are_named():
+    points = RNG.normal(size=(N, D))
+    points[:, [5, 20]] = 4.0
+    points -= points.mean(axis=0)
+    found = of(points)
+    assert not found.of_mean.any() and found.dead == (5, 20)

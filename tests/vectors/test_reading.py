@@ -291,6 +291,8 @@ def test_a_column_unlike_a_dimension_is_named(tmp_path: Path, kind: str) -> None
             [",".join(map(str, (100 * row).astype(int))) for row in np.c_[FRACTIONS, FRACTIONS[:, 0]]],
         )
         assert vectors.read(path).d == 4  # whole numbers throughout, as quantised vectors have
+        write_csv(path, "dead,a,b,c", [",".join(map(str, [0, *row])) for row in FRACTIONS])
+        assert vectors.read(path).d == 4  # a dimension that is always 0
 
 
 def test_labels_ids_and_texts_stay_as_they_are_written(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,10 @@ import pytest
 from isoviz import posthoc, readouts, vectors
 from isoviz.errors import InputError
 from isoviz.metrics import isoscore
+from isoviz.metrics.measuring import measure_cloud
+from isoviz.metrics.sample import Sample
 from isoviz.readouts.division import divide
+from isoviz.readouts.isotropy import influence_of
 from isoviz.vectors import VectorSet, demo_sets
 from isoviz.whatif import chains, notebook
 from isoviz.whatif.curves import axes, best, cached_curve, curve, raised
@@ -83,7 +87,7 @@ def test_a_curve_moves_one_parameter_and_ends_where_the_chain_is() -> None:
     engine = WhatIf(divide(LABELLED))
     steps = chains.read("all_but_the_top:remove=1~zca:strength=0.4")
     by_step = {(axis.place, axis.name): axis for axis in axes(steps, 10)}
-    assert set(by_step) == {(0, "remove"), (1, "strength"), (1, "eps")}
+    assert set(by_step) == {(0, "remove"), (1, "strength"), (1, "ridge")}
     assert by_step[0, "remove"].values == (0, 1, 2, 3, 5, 8)
     axis = by_step[1, "strength"]
     assert {0.0, 0.4, 1.0} <= set(axis.values) and axis.current == 0.4
@@ -210,3 +214,54 @@ def test_groups_of_a_set_are_its_labels_and_a_run_has_none() -> None:
         with pytest.raises(InputError) as caught:
             one()
         assert caught.value.field == "chain"
+
+
+def test_it_says_what_a_chain_drops_and_which_scores_it_spoils() -> None:
+    points = RNG.normal(size=(150, 10)) @ RNG.normal(size=(10, 10)) + 2.0
+    points[:, 4] = 3.0
+    set_of = VectorSet(points, pd.DataFrame(index=range(150)), name="dead")
+    engine = WhatIf(divide(set_of))
+    white = engine.answer(chains.read("zca~rotation"))
+    assert white.notes == ("ZCA whitening: 1 of 10 directions hold almost no variance and are dropped",)
+    assert engine.answer(()).dead == [4] == engine.answer(chains.read("zca")).dead and white.dead == []
+    assert (
+        engine.answer(chains.read("zca~shift:by=100~binary"))
+        .notes[-1]
+        .startswith("Binary quantisation: 10 of 10 dimensions")
+    )
+    # other rows than those of the fit are independent draws; the same ones are not
+    assert white.measures["isoscore_unbiased"] is not None
+    part = divide(set_of)
+    same = WhatIf(replace(part, rows=part.fit))
+    for text in ("zca", "pca_whitening:strength=0.4", "zca:ridge=0.1~cluster_based:n_clusters=2,remove=1"):
+        answer = same.answer(chains.read(text))
+        assert answer.measures["isoscore_unbiased"] is None and "whitened" in answer.reasons["isoscore_unbiased"]
+    assert same.answer(chains.read("zca:strength=0")).measures["isoscore_unbiased"] is not None
+
+
+def test_few_rows_and_few_fitted_rows() -> None:
+    few = VectorSet(RNG.standard_t(3, size=(21, 40)), pd.DataFrame(index=range(21)), name="few")
+    engine = WhatIf(divide(few))
+    assert engine.answer(chains.read("zca")).simplex and not engine.answer(chains.read("zca:ridge=0.1")).simplex
+    start = engine.answer(())
+    reading = measure_cloud(Sample(few.points[engine.source.rows]), "", interval=False).readings["isoscore_unbiased"]
+    assert (
+        start.measures["isoscore_unbiased"] == pytest.approx(reading.value)
+        or reading.undefined == start.reasons["isoscore_unbiased"]
+    )
+    heavy = VectorSet(RNG.standard_t(2, size=(21, 5)), pd.DataFrame(index=range(21)), name="heavy")
+    assert "cannot be estimated from 7 rows" in WhatIf(divide(heavy)).answer(()).reasons["isoscore_unbiased"]
+
+
+def test_the_ratio_of_scores_is_that_of_the_points() -> None:
+    engine, part = WhatIf(divide(LABELLED)), divide(LABELLED)
+    for text in ("zca:strength=0.5", "pca_whitening:components=4", "rotation~isobn"):
+        steps = chains.read(text)
+        after = np.asarray(
+            posthoc.chain([step.make() for step in steps])
+            .fit(LABELLED.points[part.fit])
+            .transform(LABELLED.points[part.rows])
+        )
+        centred = after - after.mean(0)
+        expected = influence_of(centred, (centred**2).sum(1), np.cov(after.T), after.shape[1])
+        np.testing.assert_allclose(engine.answer(steps).isotropy.influence, expected, rtol=1e-6, atol=1e-9)
