@@ -15,12 +15,13 @@ ln 2 · 32^−D per row at intrinsic dimension D, and only in a cloud that is ju
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.metrics.cloud import draw
+from isoviz.metrics.moments import centre
 from isoviz.metrics.nearest import nearest
 
 TOLERANCES: Final = (2.0**-11, 2.0**-16)
@@ -29,23 +30,24 @@ TOLERANCES: Final = (2.0**-11, 2.0**-16)
 APART: Final = 32
 """Least distance to other points, in tolerances."""
 _ROUND_OFF: Final = 64 * np.finfo(np.float64).eps
-_BLOCK: Final = 1_000_000  # pairs in memory at a time
+_BLOCK: Final = 1_000_000  # numbers in memory at a time
+_MOST_CANDIDATES: Final = 100  # per row
+_MOST_COMPARED: Final = 20_000
+"""Most rows of a cloud as dense as the tolerances whose pairs are all compared; in larger ones, only equal rows are copies."""
+_MOST_SPACED: Final = 2_000
 
 Matrix = NDArray[np.float64]
 Rows = NDArray[np.int64]
+Pairs = NDArray[np.int64]
 
 
-def distinct_rows(x: Matrix, closest: Callable[[], Rows] | None = None) -> Rows:
-    """Ascending indices of the points (n, d) that are not copies of an earlier one; arguments as for `originals`."""
-    return np.unique(originals(x, closest))
+def distinct_rows(x: Matrix) -> Rows:
+    """Ascending indices of the points (n, d) that are not copies of an earlier one."""
+    return np.unique(originals(x))
 
 
-def originals(x: Matrix, closest: Callable[[], Rows] | None = None) -> Rows:
-    """(n,) the first point of which each of the points (n, d) is a copy; itself if it is none.
-
-    Args:
-        closest: returns the nearest other point of each, if that is known.
-    """
+def originals(x: Matrix) -> Rows:
+    """(n,) the first point of which each of the points (n, d) is a copy; itself if it is none."""
     # hashing is faster than sorting rows of hundreds of numbers
     keys = [row.tobytes() for row in np.ascontiguousarray(x)]
     first_seen = {key: index for index, key in reversed(list(enumerate(keys)))}
@@ -54,8 +56,7 @@ def originals(x: Matrix, closest: Callable[[], Rows] | None = None) -> Rows:
     if len(rows) < 2:
         return first
     points = x[rows] / (float(np.abs(x).max()) or 1.0)  # so that squares neither overflow nor underflow
-    near = _originals(points, closest() if closest and len(rows) == len(x) else _closest(points))
-    return np.asarray(rows[near][np.searchsorted(rows, first)])
+    return np.asarray(rows[_originals(points)][np.searchsorted(rows, first)])
 
 
 def left_out(total: int, kept: int) -> str:
@@ -64,61 +65,107 @@ def left_out(total: int, kept: int) -> str:
     return f"leaves out {count:,} {'copy' if count == 1 else 'copies'}" if count else ""
 
 
-def _closest(x: Matrix) -> Rows:
-    return nearest(x, 1).indices[:, 0]
-
-
-def _originals(x: Matrix, closest: Rows) -> Rows:
-    lengths, distances = np.linalg.norm(x, axis=1), np.linalg.norm(x - x[closest], axis=1)
+def _originals(x: Matrix) -> Rows:
+    every = np.arange(len(x))
+    candidates = _candidates(x)
+    if candidates is None and len(x) > _MOST_COMPARED:
+        return every
+    near = every
     for tolerance in TOLERANCES:
-        near = np.flatnonzero(distances <= tolerance * np.maximum(lengths, lengths[closest]))
+        links = _links(x, tolerance) if candidates is None else _among(x, candidates, tolerance)
+        near = np.unique(links)
         if not len(near):
-            break
-        # a row that a longer one reaches within the tolerance is nearly as long itself
-        near = np.flatnonzero(distances <= tolerance * (1 + 2 * tolerance) * lengths)
-        groups = np.arange(len(x))
-        groups[near] = near[_linked(x[near], tolerance)]
+            return every
+        groups = _first_of_connected(links, len(x))
         rows = np.unique(groups)
         if len(rows) > 1 and _spacing(x[rows]) >= APART * tolerance:
             return groups
-    return _equal_but_for_round_off(x)
+    every[near] = near[_equal_but_for_round_off(x[near], x.mean(axis=0))]
+    return every
 
 
-def _linked(x: Matrix, tolerance: float) -> Rows:
-    """(n,) the first row of each row's group."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
+def _candidates(x: Matrix) -> Pairs | None:
+    """(p, 2) pairs that may be linked, each once; None if there are so many that comparing all rows is faster.
 
-    n, squares = len(x), np.einsum("ij,ij->i", x, x)
-    group = np.arange(n)
+    The directions of linked rows are as near as the tolerance, and so are the logarithms of their lengths. A projection to few dimensions
+    keeps distances: one that grows threefold is a matter of 1 in 10¹² pairs.
+    """
+    from scipy.spatial import cKDTree
+
+    lengths = np.linalg.norm(x, axis=1)
+    size = np.maximum(lengths, np.finfo(np.float64).tiny)
+    sketch = x @ np.random.default_rng(0).normal(size=(x.shape[1], 8)) / np.sqrt(8) / size[:, None]
+    tree = cKDTree(np.concatenate([sketch, np.log(size)[:, None]], axis=1))
+    radius = 3 * TOLERANCES[0]
+    if tree.count_neighbors(tree, radius) > _MOST_CANDIDATES * len(x):
+        return None
+    return np.asarray(tree.query_pairs(radius, output_type="ndarray"), dtype=np.int64)
+
+
+def _among(x: Matrix, pairs: Pairs, tolerance: float) -> Pairs:
+    one, other = pairs.T
+    step = max(1, _BLOCK // x.shape[1])
+    linked = []
+    for start in range(0, len(pairs), step):
+        a, b = x[one[start : start + step]], x[other[start : start + step]]
+        longer = np.maximum(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1))
+        linked.append(np.linalg.norm(a - b, axis=1) <= tolerance * longer)
+    return pairs[np.concatenate(linked)] if linked else pairs
+
+
+def _links(x: Matrix, tolerance: float) -> Pairs:
+    """Links that connect the same rows as all links do: of each row those to the first row of each group so far."""
+    n, squares, found = len(x), np.einsum("ij,ij->i", x, x), []
+    first = np.arange(n)
     step = max(1, _BLOCK // n)
     for start in range(0, n, step):
         stop = min(n, start + step)
         distances = squares[start:stop, None] + squares[start:] - 2 * (x[start:stop] @ x[start:].T)
-        links = distances <= tolerance**2 * np.maximum(squares[start:stop, None], squares[start:])
-        one, other = np.nonzero(links)
-        linked = coo_array((np.ones(len(one), bool), (group[start + one], group[start + other])), (n, n))
-        group = connected_components(linked, directed=False)[1].astype(np.int64)[group]
-    return np.unique(group, return_index=True)[1][np.unique(group, return_inverse=True)[1]]
+        one, other = np.nonzero(distances <= tolerance**2 * np.maximum(squares[start:stop, None], squares[start:]))
+        links = np.stack([first[start + one], first[start + other]], axis=1)
+        links = np.unique(links[links[:, 0] != links[:, 1]], axis=0)
+        first = _first_of_connected(links, n)[first]
+        found.append(links)
+    return np.concatenate(found)
+
+
+def _first_of_connected(links: Pairs, n: int) -> Rows:
+    """(n,) the first row of each row's group."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    linked = coo_array((np.ones(len(links), bool), (links[:, 0], links[:, 1])), (n, n))
+    group = connected_components(linked, directed=False)[1]
+    return np.asarray(np.unique(group, return_index=True)[1][group], dtype=np.int64)
 
 
 def _spacing(x: Matrix) -> float:
-    """The median distance to the nearest other point, in lengths of the point."""
-    with np.errstate(divide="ignore"):
-        distances = np.linalg.norm(x - x[_closest(x)], axis=1)
-        return float(np.median(distances / np.linalg.norm(x, axis=1)))
+    """The median distance to the nearest other point, in lengths of the point; of many, of `_MOST_SPACED` points drawn with seed 0."""
+    centred, rows = centre(x)[0], draw(len(x), _MOST_SPACED)
+    squares = np.einsum("ij,ij->i", centred, centred)
+    closest = np.empty(len(rows))
+    step = max(1, _BLOCK // len(x))
+    for start in range(0, len(rows), step):
+        some = rows[start : start + step]
+        distances = squares[some, None] + squares - 2 * (centred[some] @ centred.T)
+        distances[np.arange(len(some)), some] = np.inf
+        closest[start : start + step] = distances.min(axis=1)
+    lengths = np.linalg.norm(x[rows], axis=1)
+    return float(np.median(np.sqrt(np.maximum(closest, 0)) / np.maximum(lengths, np.finfo(np.float64).tiny)))
 
 
-def _equal_but_for_round_off(x: Matrix) -> Rows:
+def _equal_but_for_round_off(x: Matrix, mean: Matrix) -> Rows:
+    """(n,) the first of the rows that each row equals, up to round-off of a cloud with this mean."""
     first, rows = np.arange(len(x)), np.arange(len(x))
+    lengths = np.square(x - mean).sum(axis=1)
     while len(rows) > 1:
-        found = nearest(x[rows], 1)
-        closest = found.indices[:, 0]
-        twins = np.flatnonzero(found.distances[:, 0] ** 2 <= _ROUND_OFF * (found.lengths + found.lengths[closest]))
-        if not len(twins):
+        closest = rows[nearest(x[rows], 1).indices[:, 0]]
+        twins = np.square(x[rows] - x[closest]).sum(axis=1) <= _ROUND_OFF * (lengths[rows] + lengths[closest])
+        if not twins.any():
             break
         # drop the later of two; its nearest neighbour may have been a third one
-        first[rows[np.maximum(twins, closest[twins])]] = rows[np.minimum(twins, closest[twins])]
+        pairs = np.sort(np.stack([rows[twins], closest[twins]], axis=1), axis=1)
+        first[pairs[:, 1]] = pairs[:, 0]
         rows = np.flatnonzero(first == np.arange(len(x)))
     while (first != first[first]).any():
         first = first[first]

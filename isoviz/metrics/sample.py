@@ -150,7 +150,7 @@ class Sample:
     def distinct(self) -> Sample:
         """The points without copies of earlier ones (`isoviz.metrics.copies`), for neighbour measures; itself if there are none."""
         assert self.points is not None
-        rows = distinct_rows(self.points, lambda: self.neighbours(2).indices[:, 0])
+        rows = distinct_rows(self.points)
         return self if len(rows) == self.n else self._of_rows(rows)
 
     def neighbours(self, k: int) -> Neighbours:
