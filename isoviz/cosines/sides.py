@@ -26,7 +26,8 @@ _MOST_CONNECTED: Final = 0.1
 Matrix = NDArray[np.float64]
 
 
-def checked(points: ArrayLike) -> Matrix:
+def checked(points: ArrayLike) -> tuple[Matrix, NDArray[np.int64]]:
+    """The rows that are not zero (n, d), and their places."""
     x = np.asarray(points)
     if x.ndim != 2 or x.dtype.kind not in "fiu":
         raise InputError(
@@ -34,17 +35,17 @@ def checked(points: ArrayLike) -> Matrix:
             field="points",
         )
     x = x.astype(np.float64)
-    if len(x) < FEWEST_ROWS:
-        raise InputError(f"points: needs at least {FEWEST_ROWS} rows (got {len(x)})", field="points")
     if not np.isfinite(x).all():
         row = int(np.flatnonzero(~np.isfinite(x).all(axis=1))[0])
         raise InputError(f"points: row {row} has values that are not finite", field="points")
-    lengths = np.linalg.norm(x, axis=1)
-    if not lengths.all():
-        raise InputError(f"points: row {int(np.argmin(lengths))} has length 0, so it has no cosine", field="points")
+    rows = np.flatnonzero(x.any(axis=1))
+    if len(rows) < FEWEST_ROWS:
+        besides = " that are not zero" if len(rows) < len(x) else ""
+        raise InputError(f"points: needs at least {FEWEST_ROWS} rows{besides} (got {len(rows)})", field="points")
+    x = x[rows]
     if not (x != x[0]).any():
         raise InputError("points: all rows are identical, so every cosine is 1", field="points")
-    return x
+    return x, rows
 
 
 class Relation(NamedTuple):

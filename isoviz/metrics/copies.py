@@ -76,7 +76,7 @@ def _originals(x: Matrix) -> Rows:
         near = np.unique(links)
         if not len(near):
             return every
-        groups = _first_of_connected(links, len(x))
+        groups = first_of_connected(links, len(x))
         rows = np.unique(groups)
         if len(rows) > 1 and _spacing(x[rows]) >= APART * tolerance:
             return groups
@@ -124,12 +124,12 @@ def _links(x: Matrix, tolerance: float) -> Pairs:
         one, other = np.nonzero(distances <= tolerance**2 * np.maximum(squares[start:stop, None], squares[start:]))
         links = np.stack([first[start + one], first[start + other]], axis=1)
         links = np.unique(links[links[:, 0] != links[:, 1]], axis=0)
-        first = _first_of_connected(links, n)[first]
+        first = first_of_connected(links, n)[first]
         found.append(links)
     return np.concatenate(found)
 
 
-def _first_of_connected(links: Pairs, n: int) -> Rows:
+def first_of_connected(links: Pairs, n: int) -> Rows:
     """(n,) the first row of each row's group."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
