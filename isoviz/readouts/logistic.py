@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-Matrix = NDArray[np.float64]
+Matrix = NDArray[np.floating]
 
 _STEPS: Final = 100
 _PRODUCTS: Final = 500
@@ -37,18 +37,18 @@ def fitted(
     """Weights (r + 1, classes) of the classes in order, the last row without penalty; yields after each Newton step.
 
     Args:
-        x: (n, r) rows in their principal directions.
+        x: (n, r) rows in their principal directions, in the precision to compute in.
         C: as in scikit-learn. Its model of two classes has one set of weights; this one has two, of which each bears half.
         weights: where to start.
         tolerance: of the gradient, as a share of its length at 0.
     """
     classes, codes = np.unique(labels, return_inverse=True)
-    target = np.eye(len(classes))[codes]
-    rows = np.concatenate([x, np.ones((len(x), 1))], axis=1)
-    penalty = np.full((rows.shape[1], 1), 1 / (C / 2 if len(classes) == 2 else C))
+    target = np.eye(len(classes), dtype=x.dtype)[codes]
+    rows = np.concatenate([x, np.ones((len(x), 1), x.dtype)], axis=1)
+    penalty = np.full((rows.shape[1], 1), 1 / (C / 2 if len(classes) == 2 else C), x.dtype)
     penalty[-1] = 0.0
     at_0 = np.linalg.norm(rows.T @ (1 / len(classes) - target))
-    w = np.zeros((rows.shape[1], len(classes))) if weights is None else weights
+    w = np.zeros((rows.shape[1], len(classes)), x.dtype) if weights is None else weights
     loss, shares = _loss(rows, target, penalty, w)
     for _ in range(_STEPS):
         gradient = rows.T @ (shares - target) + penalty * w
@@ -57,12 +57,11 @@ def fitted(
             break
         step = _newton_step(rows, shares, penalty, gradient, min(0.1, float(np.sqrt(length / at_0))) * length)
         slope, size = float(np.vdot(step, gradient)), 1.0
-        while (candidate := _loss(rows, target, penalty, w + size * step))[
-            0
-        ] > loss + 1e-4 * size * slope and size > 1e-8:
+        rounding = float(np.finfo(x.dtype).eps) * abs(loss)
+        while (candidate := _loss(rows, target, penalty, w + size * step))[0] > loss + size * slope / 1e4 + rounding:
             size /= 2
-        if size <= 1e-8:  # rounding hides any further descent
-            break
+            if size <= 1e-8:
+                return w
         w, (loss, shares) = w + size * step, candidate
         yield
     return w
@@ -76,7 +75,7 @@ def _loss(rows: Matrix, target: Matrix, penalty: Matrix, w: Matrix) -> tuple[flo
     shares = np.exp(logits, out=logits)
     sums = shares.sum(axis=1, keepdims=True)
     shares /= sums
-    return float(np.log(sums).sum()) - chosen + 0.5 * float((penalty * w * w).sum()), shares
+    return float(np.log(sums).sum(dtype=np.float64)) - chosen + 0.5 * float((penalty * w * w).sum()), shares
 
 
 def _newton_step(rows: Matrix, shares: Matrix, penalty: Matrix, gradient: Matrix, tolerance: float) -> Matrix:
