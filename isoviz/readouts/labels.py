@@ -20,6 +20,8 @@ _PENALTIES: Final = np.logspace(-4, 2, 7)
 """Values of C among which inner cross-validation chooses."""
 _TUNED: Final = 1_500
 """Most rows from which C is chosen; its best value hardly depends on their number, unlike the time."""
+_EXACT: Final = 2_000
+"""Most coefficients of a linear head that is fitted to the last digits."""
 
 Result = TypeVar("Result")
 
@@ -226,8 +228,10 @@ def _head(
     C = 1.0
     if len(np.unique(labels[some])) > 1:
         C = yield from _chosen(x[some], labels[some])
-    # to the last digits, so that the result is the same in every orthonormal basis
-    weights = yield from fitted(x, labels, C, tolerance=1e-8)
+    # where that is cheap, to the last digits, so that the result is the same in every orthonormal basis
+    exact = x.shape[1] * len(classes) <= _EXACT
+    x = x if exact else x.astype(np.float32)
+    weights = yield from fitted(x, labels, C, tolerance=1e-8 if exact else 1e-4)
     return predicted(weights, y, labels)
 
 
