@@ -273,6 +273,8 @@ def _readout_sentences(view: View, full: Full) -> list[str]:
     if stay is not None and stay.value is not None and stay.low is not None and stay.high is not None:
         ends = f"95 % interval {100 * stay.low:.0f} to {100 * stay.high:.0f} %"
         sentences.append(f"{100 * stay.value:.0f} % of the 10 nearest neighbours stay ({ends}).")
+    elif stay is not None and stay.reason:
+        sentences.append(f"Which nearest neighbours stay is undefined: {stay.reason}.")
     return sentences
 
 

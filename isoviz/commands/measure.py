@@ -68,7 +68,11 @@ def _print_across(across: Mapping[str, Any]) -> None:
 def _print_read_outs(name: str, values: Mapping[str, Any]) -> None:
     from isoviz.readouts import CATALOGUE
 
-    print(f"{name}: " + ", ".join(f"{value:,} {what}" for what, value in values.items() if what not in CATALOGUE))
+    common = values.get("most_common")
+    counts = {what: value for what, value in values.items() if what not in CATALOGUE and what != "most_common"}
+    print(f"{name}: " + ", ".join(f"{value:,} {what}" for what, value in counts.items()))
+    if common is not None:
+        _print_line("Share of the most common label", f"{common:.4f}")
     for slug, value in values.items():
         if slug in CATALOGUE:
             _print_line(CATALOGUE[slug].title, _number(value, "undefined"))

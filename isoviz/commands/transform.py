@@ -24,6 +24,7 @@ from isoviz.models.profile import STREAM_ABOVE
 from isoviz.operations.operation import argument
 from isoviz.posthoc.groups import Groups
 from isoviz.readouts import cosines
+from isoviz.readouts.comparable import comparable_rows
 from isoviz.readouts.image import MOST_PAIRED, Image
 from isoviz.statistics.paired_bootstrap import Difference, interval
 from isoviz.tables import arrays
@@ -138,7 +139,8 @@ def _neighbours(transform: posthoc.Chain, points: NDArray[Any], groups: Groups |
         after = transform.transform(points, groups)
     except InputError:  # `_write` names the row
         return Difference(None, None, None, len(points), 0)
-    return interval(cosines.overlap(Image(points), Image(np.asarray(after))))
+    rows, _ = comparable_rows(points)
+    return interval(cosines.overlap(Image(points[rows]), Image(np.asarray(after)[rows])))
 
 
 def _codes(*names: pd.Series | None) -> list[Groups | None]:

@@ -49,7 +49,8 @@ def run(
         f"  old queries, old vectors         {_words(result.old)}",
         f"  difference                       {_words(result.gain)}",
     ]
-    return Answer(document, "\n".join(lines + ([f"map written to {target}"] if target is not None else [])))
+    written = [f"map written to {target}"] if target is not None else []
+    return Answer(document, "\n".join(lines + written), list(result.notes))
 
 
 def _words(measured: Difference) -> str:

@@ -22,8 +22,9 @@ from isoviz.cosines.floor import Floor
 from isoviz.cosines.records import Level, Reading, Related, Ruler, Threshold, Variant
 from isoviz.cosines.related import measure_related, measure_variants
 from isoviz.cosines.scoring import similarity
-from isoviz.cosines.sides import FEWEST_ROWS, Matrix, checked, relation_of, sides_of
+from isoviz.cosines.sides import FEWEST_RELATED, FEWEST_ROWS, Matrix, checked, relation_of, sides_of
 from isoviz.errors import InputError
+from isoviz.metrics.zeros import left_out
 
 __all__ = [
     "LEVELS",
@@ -72,7 +73,7 @@ def ruler(
     """Measure what a cosine means for these vectors.
 
     Args:
-        points: (n, d), one vector per row; none of length 0.
+        points: (n, d), one vector per row; rows of zeros are left out, and the record's protocol says how many.
         pairs: (m, 2), the places of related rows. If no row is on both sides (queries and documents), only pairs from one side to the
             other are compared.
         labels: n labels; rows with the same one are related. Instead of `pairs`.
@@ -89,15 +90,23 @@ def ruler(
     (`isoviz.statistics.dyads`). The calibration curve is isotonic; its error comes from the curves of random halves.
 
     Raises:
-        InputError: too few rows, values that are not finite, zero vectors, identical rows, pairs of rows that do not exist, or a share
+        InputError: too few rows, values that are not finite, identical rows, pairs of rows that do not exist, or a share
             or precision outside (0, 1).
     """
-    x = checked(points)
+    x, kept = checked(points)
     for name, value in (("share", share), ("precision", precision)):
         if not 0 < value < 1:
             raise InputError(f"{name}: must be above 0 and below 1 (got {value:g})", field=name)
     generator = np.random.default_rng(seed)
-    related_rows = relation_of(pairs, labels, len(x))
+    total = len(np.asarray(points))
+    related_rows = relation_of(pairs, labels, total)
+    if related_rows is not None and len(kept) < total:
+        related_rows = related_rows.among(kept)
+        if len(related_rows.pairs) < FEWEST_RELATED:
+            raise InputError(
+                f"pairs: needs at least {FEWEST_RELATED} related pairs of rows that are not zero (got {len(related_rows.pairs)})",
+                field="pairs",
+            )
     progress(0, 3, "comparing all pairs")
     sides = sides_of(x, related_rows, generator, MOST_ROWS)
     floor = Floor(sides.cosines(x), sides.unrelated, sides.units)
@@ -122,7 +131,8 @@ def ruler(
         compared=floor.count,
         sampled=sides.sampled,
         corpus=hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()[:32],
-        protocol=f"{how}{drawn}, {'known relations left out, ' if sides.known.any() else ''}cosine of the vectors as they are",
+        protocol=f"{how}{drawn}, {'known relations left out, ' if sides.known.any() else ''}cosine of the vectors as they are"
+        + (f"; {zeros}" if (zeros := left_out(total, len(x))) else ""),
         floor=[floor.level(share_below) for share_below in LEVELS],
         cosine=np.quantile(floor.values, curve).tolist(),
         percentile=curve.tolist(),

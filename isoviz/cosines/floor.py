@@ -54,4 +54,4 @@ class Floor:
             for mask in (self.unrelated & (self.cosines <= cosine), self.unrelated)
         )
         places = share * (self.count - pairs - 1) + below
-        return np.interp(places, np.arange(self.count), self.values)
+        return np.where(pairs > 0, np.interp(places, np.arange(self.count), self.values), cosine)

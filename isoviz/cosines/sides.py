@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isoviz.errors import InputError
+from isoviz.metrics.copies import originals
 
 SHARE_OF_HIGHEST: Final = 0.8
 """Of the highest score: from there on, scored pairs are related."""
@@ -21,13 +22,12 @@ FEWEST_RELATED: Final = 10
 _NEIGHBOURS: Final = 10
 _MOST_CONNECTED: Final = 0.1
 """Largest share of the rows in one group that is still drawn as a whole."""
-_COPY: Final = 1e-5
-"""Vectors of length 1 that are nearer than this are of one text: encoders repeat themselves to about seven digits."""
 
 Matrix = NDArray[np.float64]
 
 
-def checked(points: ArrayLike) -> Matrix:
+def checked(points: ArrayLike) -> tuple[Matrix, NDArray[np.int64]]:
+    """The rows that are not zero (n, d), and their places."""
     x = np.asarray(points)
     if x.ndim != 2 or x.dtype.kind not in "fiu":
         raise InputError(
@@ -35,17 +35,17 @@ def checked(points: ArrayLike) -> Matrix:
             field="points",
         )
     x = x.astype(np.float64)
-    if len(x) < FEWEST_ROWS:
-        raise InputError(f"points: needs at least {FEWEST_ROWS} rows (got {len(x)})", field="points")
     if not np.isfinite(x).all():
         row = int(np.flatnonzero(~np.isfinite(x).all(axis=1))[0])
         raise InputError(f"points: row {row} has values that are not finite", field="points")
-    lengths = np.linalg.norm(x, axis=1)
-    if not lengths.all():
-        raise InputError(f"points: row {int(np.argmin(lengths))} has length 0, so it has no cosine", field="points")
+    rows = np.flatnonzero(x.any(axis=1))
+    if len(rows) < FEWEST_ROWS:
+        besides = " that are not zero" if len(rows) < len(x) else ""
+        raise InputError(f"points: needs at least {FEWEST_ROWS} rows{besides} (got {len(rows)})", field="points")
+    x = x[rows]
     if not (x != x[0]).any():
         raise InputError("points: all rows are identical, so every cosine is 1", field="points")
-    return x
+    return x, rows
 
 
 class Relation(NamedTuple):
@@ -196,11 +196,8 @@ def sides_of(
 
 def _units(x: Matrix, kin: NDArray[np.intp]) -> NDArray[np.intp]:
     """(n,) the unit of each row, numbered from 0: kin and copies of one text together; only the copies, if a unit would be too large."""
-    from scipy.spatial import cKDTree
-
     rows, unit = np.arange(len(x)), x / np.linalg.norm(x, axis=1, keepdims=True)
-    sketch = unit @ np.random.default_rng(0).normal(size=(x.shape[1], 8)) / np.sqrt(8)  # distances stay about the same
-    copies = cKDTree(sketch).query_pairs(_COPY, output_type="ndarray")
+    copies = np.stack([rows, originals(unit)], axis=1)
     for groups in (np.unique(kin, return_inverse=True)[1], rows):
         members = np.stack([rows, len(rows) + groups], axis=1)
         connected = _connected(np.concatenate([members, copies]), 2 * len(rows))[: len(rows)]

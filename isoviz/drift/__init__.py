@@ -30,6 +30,7 @@ from isoviz.drift.rows import FEWEST, MOST_BYTES, MOST_ROWS, checked, checked_id
 from isoviz.errors import InputError, unknown_name
 from isoviz.metrics.cloud import blocks, draw
 from isoviz.metrics.intervals import jackknife_error, student_quantile
+from isoviz.metrics.zeros import nonzero_rows
 
 __all__ = ["LEVEL", "MEASURES", "Baseline", "Check", "Drift", "baseline", "check", "read"]
 
@@ -45,12 +46,13 @@ def baseline(points: ArrayLike, *, ids: Iterable[Any] | None = None, seed: int =
         seed: of the sample.
 
     Raises:
-        InputError: (a ValueError) too few rows, values that are not finite, rows of length 0, identical rows, or ids that do not fit.
+        InputError: (a ValueError) too few rows that are not zero, values that are not finite, identical rows, or ids that do not fit.
     """
     raw = checked(points)
     n, d = raw.shape
     names = checked_ids(range(1, n + 1) if ids is None else ids, n)
-    places = draw(n, max(FEWEST, min(MOST_ROWS, MOST_BYTES // (4 * d))), seed)
+    nonzero = nonzero_rows(raw)
+    places = nonzero[draw(len(nonzero), max(FEWEST, min(MOST_ROWS, MOST_BYTES // (4 * d))), seed)]
     rows = drawn(raw, places)
     found = measured(rows, _groups(len(rows)))
     reach = {name: _quantile(1) * jackknife_error(found.without[name]) for name in found.values}
@@ -60,6 +62,7 @@ def baseline(points: ArrayLike, *, ids: Iterable[Any] | None = None, seed: int =
     return Baseline(
         n=n,
         d=d,
+        zeros=n - len(nonzero),
         named=ids is not None,
         ids=[names[place] for place in places],
         vectors=Baseline.encoded(rows),
@@ -120,7 +123,14 @@ def check(
     drifts = [_drift(name, found[name], reach, tolerances) for name in MEASURES if name in found]
     paired = same_rows or ids is not None
     return Check(
-        drifts=drifts, missing=missing, paired=paired, rows=len(x), n=(before.n, len(raw)), d=before.d, level=LEVEL
+        drifts=drifts,
+        missing=missing,
+        paired=paired,
+        rows=len(x),
+        n=(before.n, len(raw)),
+        d=before.d,
+        level=LEVEL,
+        zeros=(before.zeros, len(raw) - len(nonzero_rows(raw))),
     )
 
 
@@ -173,16 +183,16 @@ def _groups(n: int) -> NDArray[np.int64]:
 
 def _pairs(raw: NDArray[Any], before: Baseline, ids: Iterable[Any] | None, same_rows: bool) -> tuple[Matrix, Matrix]:
     """As many rows of the baseline as of the new set, paired as requested, or else at random."""
-    points = before.points
+    points, nonzero = before.points, nonzero_rows(raw)
     if ids is None and not same_rows:
-        count = min(len(points), len(raw))
-        chosen = np.random.default_rng(1).choice(len(raw), count, replace=False)
+        count = min(len(points), len(nonzero))
+        chosen = np.random.default_rng(1).choice(nonzero, count, replace=False)
         return points[draw(len(points), count)], drawn(raw, chosen)
     field = "ids" if ids is not None else "same_rows"
     if before.named != (field == "ids") or (ids is not None and same_rows):
         raise InputError(f"{field}: the baseline was saved with{'' if before.named else 'out'} ids", field=field)
     names = checked_ids(range(1, len(raw) + 1) if ids is None else ids, len(raw))
-    common = before.common(names, named=before.named)
+    common = before.common({names[row] for row in nonzero}, named=before.named)
     if not common:
         raise InputError(
             f"{field}: fewer than {FEWEST} or than half of the baseline's rows are among these", field=field

@@ -16,6 +16,7 @@ from isoviz import boundary
 from isoviz.drift.rows import FEWEST
 from isoviz.errors import InputError, shortened
 from isoviz.formatting import number
+from isoviz.metrics import zeros
 
 FORMAT: Final = 1
 Outcome = Literal["changed", "within tolerance", "cannot tell", "not judged"]
@@ -30,6 +31,7 @@ class Baseline(_Record):
 
     Attributes:
         n, d: rows and dimensions of the set.
+        zeros: rows of zeros in it, which are left out.
         ids: of the kept rows; row numbers from 1 unless `named`.
         vectors: the kept rows, float32, in base64.
         measures: of the kept rows, each with its 95 % interval (delete-a-group jackknife).
@@ -40,6 +42,7 @@ class Baseline(_Record):
     format: Literal[1] = FORMAT
     n: int
     d: int = Field(ge=2)
+    zeros: int = 0
     named: bool
     ids: list[str]
     vectors: str
@@ -128,7 +131,8 @@ class Check(_Record):
     Attributes:
         missing: measures that are left out, and why.
         paired: whether rows are paired by id or row number; otherwise they were matched at random.
-        rows: rows of each set that are compared; `n`: rows of the baseline's set and of the new one.
+        rows: rows of each set that are compared; `n`: rows of the baseline's set and of the new one; `zeros`: how many of these are zero
+            and left out.
         level: probability with which the intervals of all judged measures hold together.
     """
 
@@ -139,6 +143,7 @@ class Check(_Record):
     n: tuple[int, int]
     d: int
     level: float
+    zeros: tuple[int, int] = (0, 0)
 
     def with_outcome(self, outcome: Outcome) -> list[str]:
         """The measures with this outcome; those that changed in the order of how far they lie beyond their tolerance."""
@@ -175,7 +180,9 @@ class Check(_Record):
         ]
         if unclear and not self.paired:
             unclear.append("rows are not paired; if the texts are the same, ids or row numbers make intervals shorter")
-        return [*unclear, *(f"{name} is left out: {why}" for name, why in self.missing.items())]
+        sets = zip(("in the baseline, ", ""), self.n, self.zeros, strict=True)
+        left_out = [f"{where}{zeros.left_out(n, n - count)}" for where, n, count in sets if count]
+        return [*left_out, *unclear, *(f"{name} is left out: {why}" for name, why in self.missing.items())]
 
 
 def _excess(drift: Drift) -> float:

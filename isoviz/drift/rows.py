@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from isoviz import vectors
 from isoviz.drift.measures import GROUPS, Matrix
 from isoviz.errors import InputError, shortened
+from isoviz.metrics import zeros
 from isoviz.metrics.cloud import is_tensor
 from isoviz.tables import arrays, formats
 from isoviz.watch.vectors import as_rows
@@ -46,6 +47,8 @@ def checked(points: ArrayLike) -> NDArray[Any]:
             f"vectors: expected at least {FEWEST} rows and 2 dimensions, got the shape {raw.shape}", field="vectors"
         )
     arrays.check_finite(raw, "vectors")
+    if (rows := len(zeros.nonzero_rows(raw))) < FEWEST:
+        raise InputError(f"vectors: expected at least {FEWEST} rows that are not zero, got {rows}", field="vectors")
     return raw
 
 
@@ -53,9 +56,9 @@ def drawn(raw: NDArray[Any], places: NDArray[np.int64]) -> Matrix:
     """These rows in the precision in which a baseline keeps them, as float64."""
     with np.errstate(over="ignore"):
         rows = raw[places].astype("<f4").astype(np.float64)
-    for bad, what in ((~np.isfinite(rows).all(axis=1), "numbers above 3.4e38"), (~rows.any(axis=1), "length 0")):
-        if bad.any():
-            raise InputError(f"vectors: row {places[bad.argmax()] + 1} has {what}", field="vectors")
+    bad = ~np.isfinite(rows).all(axis=1)
+    if bad.any():
+        raise InputError(f"vectors: row {places[bad.argmax()] + 1} has numbers above 3.4e38", field="vectors")
     if np.all(rows.std(axis=0) <= np.finfo(np.float32).eps * np.abs(rows.mean(axis=0))):  # up to rounding
         raise InputError("vectors: all rows are identical", field="vectors")
     return rows

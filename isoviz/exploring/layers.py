@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.metrics.cloud import draw
+from isoviz.readouts.comparable import comparable_rows
 from isoviz.readouts.image import MOST_PAIRED, Image
 from isoviz.statistics import intervals
 from isoviz.statistics.intervals import Interval
@@ -110,7 +111,8 @@ def document(views: Views, pooling: Pooling) -> dict[str, Any]:
 
 
 def retention(clouds: Sequence[NDArray[Any]]) -> Retention | None:
-    """The neighbours that layers keep, of clouds (n, d) of the same rows in layer order; None for fewer than 2 layers or 20 rows.
+    """The neighbours that layers keep, of clouds (n, d) of the same rows in layer order; None for fewer than 2 layers or 20 rows
+    that differ in the last layer (`isoviz.readouts.comparable`).
 
     Jiang et al. (2026, arXiv:2605.12714) call local retention of nearest neighbours over layers a Neighborhood Retention Score. Ten
     neighbours by cosine and the mean over rows are this project's, as is the choice of a layer: they rank models and prune layers
@@ -120,6 +122,9 @@ def retention(clouds: Sequence[NDArray[Any]]) -> Retention | None:
     if len(clouds) < 2 or len(clouds[0]) < FEWEST_ROWS:
         return None
     rows = draw(len(clouds[0]), MOST_PAIRED)
+    rows = rows[comparable_rows(clouds[-1][rows])[0]]
+    if len(rows) < FEWEST_ROWS:
+        return None
     near = [Image(np.asarray(cloud[rows], np.float32)).nearest(NEIGHBOURS) for cloud in clouds]
 
     def kept(one: int, other: int) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from isoviz.metrics.cloud import draw, resolution
 from isoviz.metrics.dimensions import dead_dimensions, outliers_of
 from isoviz.readouts import cosines, reading
+from isoviz.readouts.comparable import comparable_rows
 from isoviz.readouts.division import label_codes
 from isoviz.readouts.image import Image
 from isoviz.readouts.reading import Annotations, Comparison, Labels
@@ -112,6 +113,7 @@ def _measured(
 ) -> RogueDimensions:
     """Add the effect on cosines, neighbours and k-NN accuracy."""
     rows = draw(len(points), MOST_POINTS)
+    rows = rows[comparable_rows(points[rows])[0]]
     cloud = np.asarray(points[rows], np.float64)
     without = cloud.copy()
     without[:, chosen.numbers] = 0.0

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from isoviz.metrics.cloud import draw
 from isoviz.metrics.moments import centre
+from isoviz.readouts.comparable import comparable_rows
 from isoviz.readouts.cosines import overlap
 from isoviz.readouts.image import Image
 
@@ -32,13 +33,15 @@ def matrix(firsts: Sequence[Points], seconds: Sequence[Points], measure: Measure
     rotation, shift and uniform scale, 0 on average for unrelated ones, even if n is small compared with d (where the biased estimate
     tends to 1). It can be slightly negative.
 
-    `neighbours`: the mean share of each row's 10 nearest rows by cosine that both clouds have in common.
+    `neighbours`: the mean share of each row's 10 nearest rows by cosine that both clouds have in common. Rows that the last of the first
+    clouds repeats count once.
 
     Source: Kornblith et al. 2019 (CKA); Song et al. 2012, equation 5 (unbiased HSIC).
     """
     rows = sampled(len(firsts[0]))
     similarities = np.empty((len(firsts), len(seconds)))
     if measure == "neighbours":
+        rows = rows[comparable_rows(firsts[-1][rows])[0]]
         images = [
             [Image(np.asarray(points[rows], np.promote_types(points.dtype, np.float32))) for points in clouds]
             for clouds in (firsts, seconds)

@@ -14,6 +14,7 @@ from isoviz.exploring import measuring, points, shrinkage
 from isoviz.exploring.request import FORMAT, ViewRequest
 from isoviz.exploring.results import STORE, array_name
 from isoviz.exploring.user_sets import POOLING, VECTORS, load_set, rows_of
+from isoviz.metrics import zeros
 from isoviz.metrics.cloud import blocks, draw
 from isoviz.metrics.protocol import COSTS, QUICK
 from isoviz.metrics.record import Reading
@@ -44,7 +45,8 @@ def compute(
     record = measure(cloud, name=POOLING, seed=request.seed, costs=QUICK)
     record = record.model_copy(update={"layer": 0, "pooling": POOLING})
     tell(30, 100, "drawing up figures")
-    map_rows = draw(vector_set.n, min(MAP_POINTS, measuring.CLOUD_BYTES // (2 * vector_set.d)), request.seed)
+    kept = zeros.nonzero_rows(cloud)
+    map_rows = kept[draw(len(kept), min(MAP_POINTS, measuring.CLOUD_BYTES // (2 * vector_set.d)), request.seed)]
     figure_rows = map_rows[draw(len(map_rows), measuring.CLOUD_POINTS, request.seed)]
     some = _picked(cloud, figure_rows)
     figures = measuring.figures_of(some, with_matrix=True, seed=request.seed)
@@ -68,7 +70,7 @@ def compute(
         "max_length": 0,
         "truncated": 0,
         "device": "cpu",
-        "warnings": _warnings(vector_set, len(figure_rows), len(map_rows)),
+        "warnings": _warnings(vector_set.n, kept, len(figure_rows), len(map_rows)),
         "figure_points": len(figure_rows),
         "cosine_points": measuring.COSINE_POINTS,
         "token_sample": 0,
@@ -112,16 +114,14 @@ def _picked(
     return np.concatenate(parts)
 
 
-def _warnings(vector_set: VectorSet, in_figures: int, on_map: int) -> list[str]:
+def _warnings(n: int, kept: NDArray[np.int64], in_figures: int, on_map: int) -> list[str]:
     warnings = []
-    zeros = vector_set.zero_rows
-    if len(zeros):
-        first = f"row {zeros[0] + 1}" if len(zeros) == 1 else f"the first is row {zeros[0] + 1}"
-        many = "1 vector is" if len(zeros) == 1 else f"{len(zeros):,} vectors are"
-        warnings.append(f"{many} all zeros ({first}); cosines leave them out")
-    if in_figures < vector_set.n:
+    if len(kept) < n:
+        first = int(np.setdiff1d(np.arange(n), kept)[0]) + 1
+        warnings.append(f"{zeros.left_out(n, len(kept))} (the first is row {first})")
+    if in_figures < len(kept):
         warnings.append(
-            f"the figures use {in_figures:,} of {vector_set.n:,} vectors and the map up to {on_map:,}, drawn at random with seed 0; the "
+            f"the figures use {in_figures:,} of {len(kept):,} vectors and the map up to {on_map:,}, drawn at random with seed 0; the "
             "closed-form measures use all"
         )
     return warnings

@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.metrics import zeros
 from isoviz.metrics.cloud import blocks, check_shape, draw
 from isoviz.metrics.measuring import measure_cloud, readings_of
 from isoviz.metrics.protocol import COSTS, QUICK, CloudKind, Cost
@@ -103,22 +104,28 @@ def measure(
 ) -> CloudRecord:
     """Every metric of a cloud (n, d) of independent points.
 
-    Above `STREAM_ABOVE` the points (which may lie in a memory-mapped file) are read in blocks; the values are the same.
+    Above `STREAM_ABOVE` the points (which may lie in a memory-mapped file) are read in blocks; the values are the same. Rows of zeros are
+    left out, and the notes say how many.
 
     Raises:
         InputError: not (points, dimensions), not real numbers, or non-finite.
     """
     check_shape(np.shape(points), "points")
+    kept = zeros.nonzero_rows(points)
+    note = zeros.left_out(len(points), len(kept))
+    where = {"notes": (note,) if note else ()}
     if points.size * 8 <= STREAM_ABOVE:
-        return measure_cloud(Sample(points), name, costs=costs, most=most, seed=seed)
+        cloud = Sample(points[kept] if note else points)
+        return measure_cloud(cloud, name, where=where, costs=costs, most=most, seed=seed)
     stream = CovarianceAccumulator(points.shape[1])
-    rows = draw(len(points), most, seed)
+    rows = kept[draw(len(kept), most, seed)]
     pair_points = np.empty((len(rows), points.shape[1]), dtype=points.dtype)
     for start, block in blocks(points, _BLOCK_ROWS):
-        stream.update(block)
+        stream.update(block[block.any(axis=1)] if note else block)
         block_rows = slice(*np.searchsorted(rows, [start, start + len(block)]))
         pair_points[block_rows] = block[rows[block_rows] - start]
-    return measure_cloud(stream.sample(), name, costs=costs, drawn=Sample(pair_points), most=most, seed=seed)
+    drawn = Sample(pair_points)
+    return measure_cloud(stream.sample(), name, where=where, costs=costs, drawn=drawn, most=most, seed=seed)
 
 
 def _cloud(views: Views, layer: int, pooling: Pooling) -> tuple[Sample, CloudKind, dict[str, Any]]:

@@ -171,9 +171,10 @@ def _measure_file(request: MeasureRequest, file: str) -> Measured:
         most = MOST_PAIRED if points.size * 8 <= profile.STREAM_ABOVE else profile.MOST_PAIRED
         record = profile.measure(points, name=Path(file).name, most=most)
         weights = {"as_weights": _partition(points)} if request.as_weights else {}
-        read_outs = {}
+        read_outs, left_out = {}, ()
         if vector_set is not None:
             annotations = annotations_of(vector_set)
+            left_out = annotations.notes
             record = record.with_readings(_lidar(points, annotations))
             record = record.model_copy(update={"notes": (*record.notes, *unanswered(vector_set))})
             read_outs = _read_outs(vector_set, annotations)
@@ -185,7 +186,7 @@ def _measure_file(request: MeasureRequest, file: str) -> Measured:
         record = record.model_copy(update={"notes": (*record.notes, transposed)})
     cloud = {"name": record.cloud, **({"columns": columns} if columns else {})}
     values = {"cloud": cloud, **as_json(record), **weights, **read_outs}
-    return Measured(values, record.cloud, record, columns=columns, notes=notes_of(record))
+    return Measured(values, record.cloud, record, columns=columns, notes=[*notes_of(record), *left_out])
 
 
 def points_in(request: CloudRequest, file: str) -> tuple[NDArray[Any], list[str], VectorSet | None]:
@@ -229,7 +230,9 @@ def _read_outs(vector_set: VectorSet, row_annotations: Annotations) -> dict[str,
 
     counts: dict[str, dict[str, Any]] = {}
     if row_annotations.labels is not None:
-        counts["labels"] = {"classes": int(row_annotations.labels.codes.max()) + 1}
+        codes = row_annotations.labels.codes
+        sizes = np.unique(codes, return_counts=True)[1]
+        counts["labels"] = {"classes": len(sizes), "rows": len(codes), "most_common": float(sizes.max() / len(codes))}
     if row_annotations.pairs is not None:
         counts["pairs"] = {"pairs": len(row_annotations.pairs.left)}
     if (relevance := row_annotations.queries) is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isoviz.cosines.floor import Floor
 from isoviz.readouts.image import ROUNDING, Image, among_largest
-from isoviz.statistics.paired_bootstrap import Jackknife, Mean, Statistic
+from isoviz.statistics.paired_bootstrap import Jackknife, Mean, Statistic, Undefined
 
 NEIGHBOURS: Final = 10
 PAIRS: Final = 5_000
@@ -31,17 +31,31 @@ class Cosines:
 
 def distribution(image: Image) -> Cosines:
     """Draws the same pairs (seed 0) for all images with equally many rows."""
-    m = len(image.sample)
+    directed = np.flatnonzero(image.directed[image.sample])
+    m = len(directed)
+    if m < 2:
+        return Cosines(np.zeros(0, np.float32), np.zeros(0, np.float32))
     generator = np.random.default_rng(0)
     first = generator.integers(0, m, PAIRS)
-    second = (first + generator.integers(1, max(2, m), PAIRS)) % m
-    return Cosines(image.cosines[first, second], image.others.max(axis=1, initial=-1.0))
+    second = (first + generator.integers(1, m, PAIRS)) % m
+    nearest = image.others[np.ix_(directed, directed)].max(axis=1)
+    return Cosines(image.cosines[directed[first], directed[second]], nearest)
 
 
 def measure(image: Image) -> dict[str, Statistic]:
-    """The mean cosine of all pairs of `image.sample`, and of each of its rows with its nearest other row."""
-    m, cosines = len(image.sample), image.others
-    of_rows = image.cosines.sum(axis=1, dtype=np.float64) - image.cosines.diagonal()
+    """The mean cosine of all pairs of `image.sample`, and of each of its rows with its nearest other row.
+
+    Rows without a direction are left out; both are undefined with fewer than two others.
+    """
+    directed = image.directed[image.sample]
+    m = int(directed.sum())
+    if m < 2:
+        undefined = Undefined(len(directed), f"it needs at least 2 rows that are not zero, got {m}")
+        return {"random_pairs": undefined, "nearest": undefined}
+    cosines, every = image.others, image.cosines
+    if m < len(directed):
+        cosines, every = (part[np.ix_(directed, directed)] for part in (cosines, every))
+    of_rows = every.sum(axis=1, dtype=np.float64) - every.diagonal()
     total = of_rows.sum()
     rows, place = np.arange(m), cosines.argmax(axis=1)
     largest = cosines[rows, place]
@@ -50,11 +64,20 @@ def measure(image: Image) -> dict[str, Statistic]:
     second = cosines.max(axis=1, initial=-1.0)
     cosines[rows, place] = largest
     lost = np.bincount(place, first - second, minlength=m)  # by rows whose nearest row is left out
+
+    def statistic(value: float, without: Callable[[], NDArray[np.float64]]) -> Statistic:
+        """Of all rows, on which those without a direction have no influence."""
+
+        def without_each() -> NDArray[np.float64]:
+            values = np.full(len(directed), value)
+            values[directed] = without()
+            return values
+
+        return Jackknife(value, len(directed), without_each)
+
     return {
-        "random_pairs": Jackknife(
-            total / max(1, m * (m - 1)), m, lambda: (total - 2 * of_rows) / max(1, (m - 1) * (m - 2))
-        ),
-        "nearest": Jackknife(first.mean(), m, lambda: (first.sum() - first - lost) / max(1, m - 1)),
+        "random_pairs": statistic(total / (m * (m - 1)), lambda: (total - 2 * of_rows) / max(1, (m - 1) * (m - 2))),
+        "nearest": statistic(float(first.mean()), lambda: (first.sum() - first - lost) / (m - 1)),
     }
 
 
@@ -81,10 +104,11 @@ def top_share(image: Image) -> Statistic:
 
 def noise_floor(image: Image, related: NDArray[np.bool_]) -> Statistic:
     """The cosine that 99 % of the pairs of rows of `image.sample` stay below, without the `related` ones (m, m)."""
-    m = len(image.sample)
-    floor = Floor(image.cosines, ~(related | related.T | np.tri(m, dtype=bool)), (np.arange(m), np.arange(m)))
+    m, directed = len(image.sample), image.directed[image.sample]
+    unrelated = ~(related | related.T | np.tri(m, dtype=bool)) & directed & directed[:, None]
+    floor = Floor(image.cosines, unrelated, (np.arange(m), np.arange(m)))
     if not floor.count:
-        return Mean(np.full(m, np.nan))
+        return Undefined(m, "there is no pair of unrelated rows that are not zero")
     return Jackknife(float(np.quantile(floor.values, NOISE)), m, lambda: floor.without(NOISE))
 
 
@@ -93,6 +117,7 @@ def overlap(before: Image, after: Image) -> Statistic:
 
     Cosines closer than `ROUNDING` are tied, as are equal Hamming distances of binary codes. A tie at the 10th place counts as the mean
     over all orders, so the order of the rows does not matter; rows that have all become equal keep their neighbours by chance only.
+    Undefined where nothing else is possible: with fewer than 12 rows, and where all rows were equally near before.
     """
     return neighbour_recall([(before.others, after.others)])
 
@@ -106,15 +131,24 @@ def neighbour_recall(parts: Sequence[tuple[Cosine, Cosine]]) -> Statistic:
     Resamples also vary which rows can be found: a row is left out as a query and as a neighbour.
     """
     shares = [_shares(*part) for part in parts]
-    if min(len(part) for part in shares) < NEIGHBOURS + 2:
-        return Mean(np.concatenate(shares))
     total, n = sum(float(part.sum()) for part in shares), sum(map(len, shares))
+    fewest = min(map(len, shares))
+    if fewest < NEIGHBOURS + 2:
+        return Undefined(n, f"with {NEIGHBOURS} neighbours it needs at least {NEIGHBOURS + 2} rows, got {fewest}")
+    if any(_equally_near(before) for before, _ in parts):
+        return Undefined(n, "all rows are equally near each other")
 
     def without() -> NDArray[np.float64]:
         changes = [_without(*part) - own for part, own in zip(parts, shares, strict=True)]
         return (total + np.concatenate(changes)) / (n - 1)
 
     return _Share(total / n, n, without)
+
+
+def _equally_near(cosines: Cosine) -> bool:
+    highest = cosines.max(axis=1)
+    lowest = np.where(np.isneginf(cosines), highest[:, None], cosines).min(axis=1)
+    return bool((highest - lowest).max() <= ROUNDING)
 
 
 class _Share(Jackknife):

@@ -1,6 +1,7 @@
 """Dividing a set: rows that fit a transform, rows shown while you choose it, and rows held back for one honest final number.
 
-Rows are sorted by id and shuffled with seed 0, so that two sets with the same ids are divided in the same way.
+Rows are sorted by id and shuffled with seed 0, so that two sets with the same ids are divided in the same way. Rows of zeros are left out,
+and so are copies of a row, by its vector or its text; in pairs and queries, copies stay on the same side.
 
 - Labels, or no annotations: a third each.
 - Rated pairs: a third each, keeping rows connected by pairs together. If pairs connect nearly all rows, or a third would have
@@ -20,6 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
+from isoviz.metrics import zeros
+from isoviz.metrics.sample import Sample
+from isoviz.readouts.comparable import comparable_rows, first_copies
+from isoviz.readouts.labels import NEIGHBOURS, neighbours_for
 from isoviz.readouts.pairs import RatedPairs
 from isoviz.readouts.reading import Annotations, Labels
 from isoviz.readouts.retrieval import Relevance
@@ -39,6 +44,7 @@ MOST_ROWS: Final = 5_000
 MOST_QUERIES: Final = 1_000
 MOST_DOCUMENTS: Final = 20_000
 """Most documents: those that answer a query of the part, and random others."""
+OWN_LABELS: Final = "Every row has a label of its own, so read-outs of labels are undefined."
 MOST_CLASSES: Final = 100
 """Most distinct labels; more are probably ratings or names."""
 CROSSED: Final = 1_000
@@ -92,6 +98,7 @@ class Division:
         if codes is None or self.annotations.labels is None or int((codes >= 0).sum()) > CROSSED:
             return None
         labelled = np.flatnonzero(codes >= 0)
+        labelled = labelled[comparable_rows(_points(self.vectors, labelled), _texts(self.vectors, labelled))[0]]
         return _points(self.vectors, labelled), codes[labelled]
 
 
@@ -113,7 +120,20 @@ def divide(vectors: VectorSet, part: Part = "shown") -> Division:
         raise InputError(
             f"vectors: read-outs need at least {FEWEST} rows, got {vectors.n}", field="vectors", advice="Add rows."
         )
-    thirds = np.array_split(_shuffled(vectors.columns, vectors.n), 3)
+    order = _shuffled(vectors.columns, vectors.n)
+    kept = zeros.nonzero_rows(vectors.points)
+    left_out = _sentences(zeros.left_out(vectors.n, len(kept)))
+    order = order[np.isin(order, kept)]
+    thirds = np.array_split(order, 3)
+    some = np.sort(np.concatenate([thirds[0][:MOST_FIT], thirds[1][:MOST_ROWS], thirds[2][:MOST_ROWS]]))
+    distinct, copies = comparable_rows(_points(vectors, some), _texts(vectors, some))
+    if len(distinct) < len(some):
+        thirds = np.array_split(order[np.isin(order, some[distinct])], 3)
+    if len(distinct) < FEWEST:
+        found = f"read-outs need at least {FEWEST} distinct rows, got {len(distinct)} in {vectors.n:,} rows"
+        raise InputError(f"vectors: {found}", field="vectors", advice="Add rows.")
+    if Sample(_points(vectors, some)).collapsed:
+        raise InputError("vectors: all rows are equal, so read-outs are undefined", field="vectors")
     fit = np.sort(thirds[0][:MOST_FIT])
     rows = np.sort(thirds[1 if part == "shown" else 2][:MOST_ROWS])
     sampled = _sampled(len(thirds[1]), len(rows), "rows")
@@ -126,8 +146,24 @@ def divide(vectors: VectorSet, part: Part = "shown") -> Division:
         Annotations(labels=labels),
         f"Transforms are fitted on {len(fit):,} rows; the numbers are of {len(rows):,} others.",
         _rest(rest, "rows", part),
-        (*sampled, *notes),
+        (*left_out, *copies, *sampled, *notes),
     )
+
+
+def _sentences(*notes: str) -> tuple[str, ...]:
+    return tuple(f"{note}." for note in notes if note)
+
+
+def _texts(vectors: VectorSet, rows: NDArray[np.int64]) -> NDArray[Any] | None:
+    return vectors.columns["text"].to_numpy(dtype=object)[rows] if "text" in vectors.columns else None
+
+
+def _first_copies(vectors: VectorSet, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n,) the first of these rows of which each row is a copy; itself for other rows, and for all if they are very many."""
+    first = np.arange(vectors.n)
+    if len(rows) <= MOST_FIT + 2 * MOST_ROWS:
+        first[rows] = rows[first_copies(_points(vectors, rows), _texts(vectors, rows))]
+    return first
 
 
 def _rest(count: int, unit: str, part: Part) -> str:
@@ -135,24 +171,32 @@ def _rest(count: int, unit: str, part: Part) -> str:
 
 
 def annotations_of(vectors: VectorSet) -> Annotations:
-    """Annotations of all rows of a set, undivided, to measure vectors as they are.
+    """Annotations of all rows of a set, undivided, to measure vectors as they are: without rows of zeros, and labels without copies.
 
     Raises:
         InputError: the labels are not classes (field `labels`).
     """
     codes, why_not = label_codes(vectors.columns)
-    if codes is None and why_not:
+    labels, notes = None, _sentences(why_not.rstrip("."))
+    if codes is None and why_not not in ("", OWN_LABELS):
         raise InputError(f"labels: {why_not}", field="labels")
-    having = np.flatnonzero(codes >= 0) if codes is not None else None
-    labels = None if codes is None or having is None else Labels(having, codes[having])
+    if codes is not None:
+        labelled = np.flatnonzero(codes >= 0)
+        rows, notes = comparable_rows(_points(vectors, labelled), _texts(vectors, labelled))
+        labels, of_labels = _labels(
+            vectors.columns, np.sort(np.concatenate([labelled[rows], np.flatnonzero(codes < 0)]))
+        )
+        notes += of_labels
+        if labels is not None:
+            labels = Labels(np.sort(labelled[rows]), labels.codes)
     if vectors.pairs is None:
-        return Annotations(labels=labels)
+        return Annotations(labels=labels, notes=notes)
     left, right, score = _ends(vectors)
     if vectors.relation == "similarity":
-        return Annotations(pairs=RatedPairs(left, right, score), labels=labels)
+        return Annotations(pairs=RatedPairs(left, right, score), labels=labels, notes=notes)
     queries, documents = np.unique(left[score > 0]), _documents(vectors, left)
     of_pairs = _graded_pairs(vectors.n, queries, documents, left, right, score)
-    return Annotations(queries=Relevance(queries, documents, *of_pairs), labels=labels)
+    return Annotations(queries=Relevance(queries, documents, *of_pairs), labels=labels, notes=notes)
 
 
 def unanswered(vectors: VectorSet) -> tuple[str, ...]:
@@ -165,19 +209,26 @@ def unanswered(vectors: VectorSet) -> tuple[str, ...]:
 
 
 def _ends(vectors: VectorSet) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Rows and score of every pair."""
+    """Rows and score of every pair of rows that are not zero."""
     assert vectors.pairs is not None
     row_of = {row_id: row for row, row_id in enumerate(vectors.columns["id"].to_numpy())}
     left, right = (vectors.pairs[name].map(row_of).to_numpy(np.int64) for name in ("left", "right"))
-    return left, right, vectors.pairs["score"].to_numpy(np.float64)
+    kept = np.isin([left, right], zeros.nonzero_rows(vectors.points)).all(axis=0)
+    return left[kept], right[kept], vectors.pairs["score"].to_numpy(np.float64)[kept]
+
+
+def _zero_pairs(vectors: VectorSet, kept: int) -> tuple[str, ...]:
+    assert vectors.pairs is not None
+    count = len(vectors.pairs) - kept
+    return _sentences(f"{count:,} {'pair' if count == 1 else 'pairs'} with a row of zeros left out" if count else "")
 
 
 def _documents(vectors: VectorSet, left: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rows of the documents: those in the group `document`, else all rows that are not queries."""
-    groups = vectors.columns.get("group")
+    """Rows of the documents that are not zero: those in the group `document`, else all rows that are not queries."""
+    groups, rows = vectors.columns.get("group"), zeros.nonzero_rows(vectors.points)
     if groups is not None and (groups == "document").any():
-        return np.flatnonzero(groups == "document")
-    return np.setdiff1d(np.arange(vectors.n), left)
+        return np.intersect1d(np.flatnonzero(groups == "document"), rows)
+    return np.setdiff1d(rows, left)
 
 
 def _graded_pairs(
@@ -209,11 +260,18 @@ def _queries(vectors: VectorSet, part: Part) -> Division:
             field="vectors",
         )
     rank = _shuffled_rank(vectors.columns, vectors.n)
-    mixed = answered_queries[np.argsort(rank[answered_queries])]
+    first = _first_copies(vectors, answered_queries)
+    mixed = answered_queries[np.lexsort((rank[answered_queries], rank[first[answered_queries]]))]
     edge = len(mixed) * 2 // 3
+    while edge > 1 and first[mixed[edge]] == first[mixed[edge - 1]]:
+        edge -= 1
     every = mixed[:edge] if part == "shown" else mixed[edge:]
     queries = np.sort(every[:MOST_QUERIES])
-    notes = (*unanswered(vectors), *_sampled(len(every), len(queries), "queries"))
+    notes = (
+        *unanswered(vectors),
+        *_zero_pairs(vectors, len(left)),
+        *_sampled(len(every), len(queries), "queries"),
+    )
     fit = np.sort(documents[np.argsort(rank[documents])[:MOST_FIT]])
     if len(documents) > MOST_DOCUMENTS:
         answering = np.isin(documents, right[np.isin(left, queries) & (grade > 0)])
@@ -244,9 +302,13 @@ def _pairs(vectors: VectorSet, part: Part) -> Division:
             field="vectors",
             advice="Add pairs.",
         )
-    links = sparse.coo_array((np.ones(len(left)), (left, right)), shape=(vectors.n, vectors.n))
+    first_copy = _first_copies(vectors, np.union1d(left, right))
+    every = np.arange(vectors.n)
+    ends = np.concatenate([left, every]), np.concatenate([right, first_copy])
+    links = sparse.coo_array((np.ones(len(ends[0])), ends), shape=(vectors.n, vectors.n))
     count, component = sparse.csgraph.connected_components(links, directed=False)
     sizes = np.bincount(component, minlength=count)
+    nonzero = zeros.nonzero_rows(vectors.points)
     rank = _shuffled_rank(vectors.columns, vectors.n)
     first = np.full(count, vectors.n)
     np.minimum.at(first, component, rank)  # components in the order of their first row in the shuffle
@@ -259,13 +321,13 @@ def _pairs(vectors: VectorSet, part: Part) -> Division:
         order = np.argsort(rank[left] * vectors.n + rank[right], kind="stable")
         edge = len(order) * 2 // 3
         chosen_pairs = np.sort((order[:edge] if part == "shown" else order[edge:])[:MOST_ROWS])
-        fit = np.sort(np.argsort(rank)[:MOST_FIT])
+        fit = np.sort(nonzero[np.argsort(rank[nonzero])][:MOST_FIT])
         words = (
             "The rows cannot be divided by pairs, so transforms are fitted on "
             f"{'all ' if len(fit) == vectors.n else ''}{len(fit):,} rows; the numbers are of {len(chosen_pairs):,} of {len(left):,} pairs."
         )
     else:
-        candidates = np.flatnonzero(of_row == 0)
+        candidates = nonzero[of_row[nonzero] == 0]
         fit = np.sort(candidates[np.argsort(rank[candidates])[:MOST_FIT]])
         pairs_of_part = np.flatnonzero(of_row[left] == (1 if part == "shown" else 2))
         chosen_pairs = np.sort(pairs_of_part[np.argsort(rank[left[pairs_of_part]], kind="stable")[:MOST_ROWS]])
@@ -275,6 +337,7 @@ def _pairs(vectors: VectorSet, part: Part) -> Division:
     rows, inverse = np.unique(np.concatenate([left[chosen_pairs], right[chosen_pairs]]), return_inverse=True)
     rated = RatedPairs(inverse[: len(chosen_pairs)], inverse[len(chosen_pairs) :], every_score[chosen_pairs])
     labels, notes = _labels(vectors.columns, rows)
+    notes = (*_zero_pairs(vectors, len(left)), *notes)
     return Division(vectors, fit, rows, Annotations(pairs=rated, labels=labels), words, notes=notes)
 
 
@@ -285,10 +348,17 @@ def _labels(columns: pd.DataFrame, rows: NDArray[np.int64]) -> tuple[Labels | No
         return None, (classes,) if classes else ()
     mine = codes[rows]
     having = np.flatnonzero(mine >= 0)
-    notes = (f"{len(rows) - len(having):,} rows have no label.",) if len(having) < len(rows) else ()
-    if len(np.unique(mine[having])) < 2:
+    missing = len(rows) - len(having)
+    notes = _sentences(f"{missing:,} {'row has' if missing == 1 else 'rows have'} no label" if missing else "")
+    sizes = np.unique(mine[having], return_counts=True)[1]
+    if len(sizes) < 2:
         return None, (*notes, "The rows shown have fewer than two labels, so read-outs of labels are left out.")
-    return Labels(having, mine[having]), notes
+    if sizes.max() == 1:
+        return None, (*notes, OWN_LABELS)
+    k = neighbours_for(mine[having], itself=True)
+    fewer = f"k-NN takes {k} instead of {NEIGHBOURS} neighbours, because half of the labels have at most {k + 1} rows"
+    common = f"The most common label has {100 * sizes.max() / sizes.sum():.1f} % of the {sizes.sum():,} labelled rows"
+    return Labels(having, mine[having]), (*notes, *_sentences(common, fewer if k < NEIGHBOURS else ""))
 
 
 def label_codes(columns: pd.DataFrame) -> tuple[NDArray[np.int64] | None, str]:
@@ -298,6 +368,8 @@ def label_codes(columns: pd.DataFrame) -> tuple[NDArray[np.int64] | None, str]:
     if "label" not in columns:
         return None, ""
     codes, classes = pd.factorize(columns["label"], sort=True)
+    if 2 < len(classes) == int((codes >= 0).sum()):
+        return None, OWN_LABELS
     if not 2 <= len(classes) <= MOST_CLASSES:
         return None, f"The labels have {len(classes):,} distinct values; read-outs of labels need 2 to {MOST_CLASSES}."
     return codes.astype(np.int64), ""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Generator
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.metrics.sample import Sample
 from isoviz.readouts.image import ROUNDING, Image, among_largest
+from isoviz.readouts.logistic import fitted, predicted, principal_directions
 from isoviz.statistics.paired_bootstrap import Jackknife, Mean, MutualInformation, Statistic
 
 NEIGHBOURS: Final = 10
@@ -19,10 +20,10 @@ _PENALTIES: Final = np.logspace(-4, 2, 7)
 """Values of C among which inner cross-validation chooses."""
 _TUNED: Final = 1_500
 """Most rows from which C is chosen; its best value hardly depends on their number, unlike the time."""
-_FEW: Final = 100
-"""Most coefficients for which Newton's method is also the faster one."""
-_NEWTON: Final = 1_600
-"""Most coefficients for which a linear head is fitted by Newton's method, whose steps cost their number cubed."""
+_EXACT: Final = 2_000
+"""Most coefficients of a linear head that is fitted to the last digits."""
+
+Result = TypeVar("Result")
 
 
 def neighbours_and_silhouette(image: Image, labels: NDArray[np.int64]) -> dict[str, Statistic]:
@@ -103,12 +104,26 @@ def _silhouettes(within: NDArray[Any], between: NDArray[Any], companions: NDArra
 
 def probe(image: Image, labels: NDArray[np.int64]) -> Statistic:
     """Share of rows that a linear head fitted on the other folds classifies correctly."""
+    return finished(probe_stages(image, labels))
+
+
+def probe_stages(image: Image, labels: NDArray[np.int64]) -> Generator[None, None, Statistic]:
+    """`probe` as a generator that yields several times a second, so that the caller can stop it."""
     correct = np.zeros(len(labels), dtype=bool)
     for train, test in folds(labels):
-        correct[test] = (
-            linear_head(image.points[train], labels[train], image.points[test], "classification") == labels[test]
-        )
+        found = yield from _head(image.points[train], labels[train], image.points[test], "classification")
+        correct[test] = found == labels[test]
     return Mean(correct)
+
+
+def finished(stages: Generator[None, None, Result]) -> Result:
+    """What a generator returns in the end."""
+    while True:
+        try:
+            next(stages)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
 
 
 def clusters(image: Image, labels: NDArray[np.int64]) -> Statistic:
@@ -137,6 +152,13 @@ def folds(labels: NDArray[np.int64], most: int = FOLDS) -> list[tuple[NDArray[np
 def cross_fitted(
     points: NDArray[Any], labels: NDArray[np.int64], transform: Callable[[NDArray[Any]], Callable[[Any], Any]]
 ) -> dict[str, tuple[Statistic, Statistic]]:
+    """`crossed_stages`, at once."""
+    return finished(crossed_stages(points, labels, transform))
+
+
+def crossed_stages(
+    points: NDArray[Any], labels: NDArray[np.int64], transform: Callable[[NDArray[Any]], Callable[[Any], Any]]
+) -> Generator[None, None, dict[str, tuple[Statistic, Statistic]]]:
     """A linear probe and nearest neighbours before and after a transform; each row is predicted from the other folds.
 
     For sets too small to be divided into thirds. The transform, the probe and the neighbours of a fold come from the other folds.
@@ -152,10 +174,10 @@ def cross_fitted(
             ((points[train], points[test]), (mapped(points[train]), mapped(points[test])))
         ):
             both, count = Image(np.concatenate([train_points, test_points])), len(train)
-            predicted = linear_head(both.points[:count], labels[train], both.points[count:], "classification")
-            correct["probe"][index, test] = predicted == labels[test]
-            predicted = _neighbour_labels(both.unit[:count], labels[train], both.unit[count:])
-            correct["knn"][index, test] = predicted == labels[test]
+            found = yield from _head(both.points[:count], labels[train], both.points[count:], "classification")
+            correct["probe"][index, test] = found == labels[test]
+            found = _neighbour_labels(both.unit[:count], labels[train], both.unit[count:])
+            correct["knn"][index, test] = found == labels[test]
     return {name: (Mean(before), Mean(after)) for name, (before, after) in correct.items()}
 
 
@@ -178,6 +200,12 @@ def linear_head(train: Any, labels: NDArray[Any], points: Any, kind: str, *, wid
     Args:
         width: k, if columns of zeros were left out; default: the number of columns.
     """
+    return finished(_head(train, labels, points, kind, width))
+
+
+def _head(
+    train: Any, labels: NDArray[Any], points: Any, kind: str, width: int | None = None
+) -> Generator[None, None, NDArray[Any]]:
     x, y = np.asarray(train, dtype=np.float64), np.asarray(points, dtype=np.float64)
     mean = x.mean(axis=0)
     x, y = x - mean, y - mean
@@ -193,25 +221,29 @@ def linear_head(train: Any, labels: NDArray[Any], points: Any, kind: str, *, wid
         from sklearn.linear_model import Ridge
 
         return np.asarray(Ridge(alpha=1.0, solver="cholesky").fit(x, labels).predict(y))
-    from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
-
-    coefficients = x.shape[1] * (1 if len(classes) == 2 else len(classes))
+    directions = principal_directions(x)
+    yield
+    x, y = x @ directions, y @ directions
     some = np.random.default_rng(0).permutation(len(x))[:_TUNED]
     C = 1.0
     if len(np.unique(labels[some])) > 1:
-        search = LogisticRegressionCV(
-            Cs=_PENALTIES,
-            cv=folds(labels[some], 3),
-            scoring="accuracy",
-            solver="newton-cholesky" if coefficients <= _FEW else "lbfgs",
-            tol=1e-5,
-            max_iter=1000,
-        )
-        with warnings.catch_warnings():  # of defaults that change with the version of scikit-learn
-            warnings.simplefilter("ignore", FutureWarning)
-            C = float(np.ravel(search.fit(x[some], labels[some]).C_)[0])
-    # Newton's method reaches the optimum to the last digits, so the result is the same in every orthonormal basis
-    small = coefficients <= _NEWTON
-    solver = "newton-cholesky" if small else "lbfgs"
-    head = LogisticRegression(C=C, solver=solver, max_iter=1000, tol=1e-10 if small else 1e-6)
-    return np.asarray(head.fit(x, labels).predict(y))
+        C = yield from _chosen(x[some], labels[some])
+    # where that is cheap, to the last digits, so that the result is the same in every orthonormal basis
+    exact = x.shape[1] * len(classes) <= _EXACT
+    x = x if exact else x.astype(np.float32)
+    weights = yield from fitted(x, labels, C, tolerance=1e-8 if exact else 1e-4)
+    return predicted(weights, y, labels)
+
+
+def _chosen(x: NDArray[np.float64], labels: NDArray[Any]) -> Generator[None, None, float]:
+    """The C of highest accuracy in threefold cross-validation, the smallest in a tie."""
+    accuracy, x = np.zeros(len(_PENALTIES)), x.astype(np.float32)
+    for train, test in folds(labels, 3):
+        if len(np.unique(labels[train])) == 1:
+            accuracy += np.mean(labels[test] == labels[train][0])
+            continue
+        weights = None
+        for place, C in enumerate(_PENALTIES):
+            weights = yield from fitted(x[train], labels[train], C, weights, tolerance=1e-4)
+            accuracy[place] += np.mean(predicted(weights, x[test], labels[train]) == labels[test])
+    return float(_PENALTIES[accuracy.argmax()])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Literal
@@ -177,12 +177,17 @@ class Labels:
 
 @dataclass(frozen=True)
 class Annotations:
-    """Pairs, relevance and labels of an image's rows, or a run's head and labels. All are optional."""
+    """Pairs, relevance and labels of an image's rows, or a run's head and labels. All are optional.
+
+    Attributes:
+        notes: sentences on what was left out, and why.
+    """
 
     pairs: RatedPairs | None = None
     queries: Relevance | None = None
     labels: Labels | None = None
     head: HeadRows | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def needs(self) -> tuple[Needs, ...]:
@@ -223,10 +228,18 @@ def measure(image: Image, annotations: Annotations, requested: Iterable[str] | N
     return {slug: statistics[slug] for slug in CATALOGUE if slug in slugs and slug in statistics}
 
 
+def probe_stages(image: Image, of_rows: Labels) -> Generator[None, None, Statistic]:
+    """The linear probe as a generator that yields several times a second."""
+    return labels.probe_stages(_labelled(image, of_rows), of_rows.codes)
+
+
+def _labelled(image: Image, of_rows: Labels) -> Image:
+    return image if len(of_rows.rows) == image.n else Image(image.points[of_rows.rows])
+
+
 def _labels(image: Image, annotations: Annotations, slugs: set[str]) -> dict[str, Statistic]:
     assert annotations.labels is not None
-    rows, codes = annotations.labels.rows, annotations.labels.codes
-    labelled = image if len(rows) == image.n else Image(image.points[rows])
+    codes, labelled = annotations.labels.codes, _labelled(image, annotations.labels)
     statistics: dict[str, Statistic] = {}
     if slugs & {"knn", "silhouette"}:
         statistics |= labels.neighbours_and_silhouette(labelled, codes)
@@ -289,7 +302,7 @@ class Comparison:
         """A sentence on what the interval shows. The interval covers other units, not another fit of the transform."""
         outcome, units = self.difference.outcome, f"{self.difference.n:,} {self.readout.unit}"
         sentences = {
-            "undefined": f"Undefined on these {units}.",
+            "undefined": f"Undefined{f': {reason}' if (reason := self.difference.reason) else f' on these {units}'}.",
             "no interval": f"Too few {self.readout.unit} for an interval.",
             "same": f"The same on these {units}.",
             "unclear": f"No difference detectable with these {units}.",

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import draw, float64_matrix
 from isoviz.metrics.moments import centre
+from isoviz.metrics.zeros import left_out, nonzero_rows
 from isoviz.posthoc.protocol import Affine
+from isoviz.readouts.comparable import comparable_rows
 from isoviz.readouts.cosines import Cosine, neighbour_recall
 from isoviz.readouts.image import MOST_PAIRED, Image
 from isoviz.statistics.paired_bootstrap import Difference, difference, interval
@@ -40,12 +42,14 @@ class Upgrade:
         mapped: new queries among mapped old vectors, with the map fitted on the other half of the rows, for both halves.
         old: old queries among old vectors: what keeping the old encoder gives.
         gain: `mapped` − `old`, with a paired interval. The maps are held fixed.
+        notes: sentences on rows that were left out.
     """
 
     affine: Affine
     mapped: Difference
     old: Difference
     gain: Difference
+    notes: tuple[str, ...] = ()
 
 
 def fit(old: NDArray[Any], new: NDArray[Any], kind: Map) -> Affine:
@@ -85,11 +89,12 @@ def upgrade(old: NDArray[Any], new: NDArray[Any], kind: Map = "procrustes") -> U
     """
     if kind not in MAPS:
         raise InputError(f"map: no map '{kind}' (allowed: {', '.join(MAPS)})", field="map")
-    n = len(old)
-    if len(new) != n or n < FEWEST:
+    if len(new) != len(old) or len(old) < FEWEST:
         raise InputError(
-            f"new: at least {FEWEST} rows, as many as old; got {n:,} old and {len(new):,} new", field="new"
+            f"new: at least {FEWEST} rows, as many as old; got {len(old):,} old and {len(new):,} new", field="new"
         )
+    old, new, notes = _comparable(old, new)
+    n = len(old)
     of_mapped: list[tuple[Cosine, Cosine]] = []
     of_old: list[tuple[Cosine, Cosine]] = []
     halves = np.array_split(np.random.default_rng(0).permutation(n), 2)
@@ -104,4 +109,18 @@ def upgrade(old: NDArray[Any], new: NDArray[Any], kind: Map = "procrustes") -> U
         of_old.append((renewed.others, stored.others))
     before, after = neighbour_recall(of_old), neighbour_recall(of_mapped)
     every = draw(n, MOST_FIT)
-    return Upgrade(fit(old[every], new[every], kind), interval(after), interval(before), difference(before, after))
+    parts = interval(after), interval(before), difference(before, after)
+    return Upgrade(fit(old[every], new[every], kind), *parts, notes)
+
+
+def _comparable(old: NDArray[Any], new: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], tuple[str, ...]]:
+    """The rows that are zero in neither set, without copies among the new ones; of very many rows, some."""
+    kept = np.intersect1d(nonzero_rows(old), nonzero_rows(new))
+    notes = [f"{note}." for note in [left_out(len(old), len(kept))] if note]
+    kept = kept[draw(len(kept), 2 * MOST_FIT)]
+    rows, copies = comparable_rows(new[kept])
+    kept = kept[rows]
+    if len(kept) < FEWEST:
+        found = f"at least {FEWEST} rows must be distinct and not zero; got {len(kept):,} of {len(old):,}"
+        raise InputError(f"new: {found}", field="new")
+    return old[kept], new[kept], (*notes, *copies)

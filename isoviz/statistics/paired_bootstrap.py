@@ -40,6 +40,7 @@ class Difference:
         n: number of units.
         resamples: number of resamples.
         level: nominal coverage.
+        reason: why a reading is undefined, if it says so.
     """
 
     value: float | None
@@ -48,6 +49,7 @@ class Difference:
     n: int
     resamples: int
     level: float = LEVEL
+    reason: str = ""
 
     @property
     def excludes_zero(self) -> bool:
@@ -87,7 +89,7 @@ def difference(before: Statistic, after: Statistic) -> Difference:
     if before.n != after.n:
         raise ValueError(f"both readings must have the same number of units, got {before.n} and {after.n}")
     if before.value is None or after.value is None:
-        return Difference(None, None, None, after.n, 0)
+        return Difference(None, None, None, after.n, 0, reason=_reason(before) or _reason(after))
     value = after.value - before.value
     if after.n < FEWEST_UNITS:
         return Difference(value, None, None, after.n, 0)
@@ -99,8 +101,12 @@ def difference(before: Statistic, after: Statistic) -> Difference:
 def interval(statistic: Statistic) -> Difference:
     """A statistic's own value and interval, in the same form."""
     if statistic.value is None or statistic.n < FEWEST_UNITS:
-        return Difference(statistic.value, None, None, statistic.n, 0)
+        return Difference(statistic.value, None, None, statistic.n, 0, reason=_reason(statistic))
     return _percentiles(statistic.value, statistic.resampled(draws(statistic.n)), statistic.n)
+
+
+def _reason(statistic: Statistic) -> str:
+    return statistic.reason if isinstance(statistic, Undefined) else ""
 
 
 def _percentiles(value: float, differences: Array, n: int) -> Difference:
@@ -154,6 +160,14 @@ class Mean(_OfNumbers):
 
     def resampled(self, counts: Array) -> Array:
         return np.asarray(counts @ self.values.astype(np.float32) / self.n, dtype=np.float64)
+
+
+class Undefined(Mean):
+    """A statistic of n units that is undefined, and why."""
+
+    def __init__(self, n: int, reason: str) -> None:
+        super().__init__(np.full(n, np.nan))
+        self.reason = reason
 
 
 class Jackknife:

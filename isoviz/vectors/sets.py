@@ -78,13 +78,6 @@ class VectorSet:
         digest.update(str(self.relation).encode())
         return digest.hexdigest()[:32]
 
-    @cached_property
-    def zero_rows(self) -> NDArray[np.int64]:
-        """Indices of zero vectors, which have no direction and so no cosine."""
-        rows = max(1, _BLOCK // (self.d * self.points.dtype.itemsize))
-        parts = [start + np.flatnonzero(~block.any(axis=1)) for start, block in blocks(self.points, rows)]
-        return np.concatenate(parts)
-
 
 @dataclass(frozen=True, eq=False)
 class TextSet:

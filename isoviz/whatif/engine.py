@@ -358,18 +358,21 @@ class WhatIf:
         # read-outs by one similarity share its scores
         for name in dict.fromkeys(slug.rpartition("_")[2] for slug in readouts):
             requested = [slug for slug in readouts if slug.rpartition("_")[2] == name]
+            if "probe" in requested and self.annotations.labels is not None:
+                slow["probe"] = yield from reading.probe_stages(image, self.annotations.labels)
+                requested.remove("probe")
             slow |= reading.measure(image, self.annotations, requested)
             yield
         comparisons = self._compared(steps, first, slow)
         yield
-        crossed = self._crossed(steps) if steps else []
+        crossed = (yield from self._crossed(steps)) if steps else []
         yield
         overlap = paired_bootstrap.interval(cosines.overlap(image_of(self.image(())), image))
         yield
         distribution = cosines.distribution(image)
         return Full(comparisons, slow, crossed=crossed, overlap=overlap, cosines=distribution)
 
-    def _crossed(self, steps: Sequence[Step]) -> list[Comparison]:
+    def _crossed(self, steps: Sequence[Step]) -> Generator[None, None, list[Comparison]]:
         labelled = self.source.crossed if isinstance(self.source, Division) else None
         grouped = any(step.kind.needs == "groups" for step in steps)  # it would be given the labels to be predicted
         if labelled is None or grouped:
@@ -378,7 +381,7 @@ class WhatIf:
         def fitted(train: NDArray[Any]) -> Callable[[Any], Any]:
             return posthoc.chain([step.make() for step in steps]).fit(train).transform
 
-        readings = labels.cross_fitted(*labelled, fitted)
+        readings = yield from labels.crossed_stages(*labelled, fitted)
         before, after = ({slug: pair[index] for slug, pair in readings.items()} for index in (0, 1))
         return reading.compared(before, after)
 

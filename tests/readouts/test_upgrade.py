@@ -51,7 +51,7 @@ def test_other_widths_and_fewer_rows_than_dimensions(kind: str, shape: tuple[int
     new = (old @ RNG.normal(size=(d, width))) + 2.0
     result = upgrade(old, new, kind)  # type: ignore[arg-type]
     assert result.affine.matrix.shape == (d, width) and np.isfinite(result.affine.matrix).all()
-    assert result.mapped.n == n and 0 <= result.mapped.value <= 1
+    assert n - 1 <= result.mapped.n <= n and 0 <= result.mapped.value <= 1  # on a line, one may be as near as a copy
     if kind == "procrustes":
         spans = np.linalg.svd(result.affine.matrix, compute_uv=False)
         used = spans[spans > 1e-9 * spans[0]]

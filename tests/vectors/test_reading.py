@@ -240,12 +240,6 @@ def test_texts_are_lines_or_a_column(tmp_path: Path) -> None:
         vectors.load(key)
 
 
-def test_zero_vectors_are_found() -> None:
-    points = POINTS.copy()
-    points[[3, 7]] = 0
-    assert vectors.from_points(points).zero_rows.tolist() == [3, 7]
-
-
 def write_csv(path: Path, names: str, rows: list[str]) -> Path:
     path.write_text("\n".join([names, *rows] if names else rows) + "\n")
     return path
