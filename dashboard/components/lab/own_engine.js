@@ -43,7 +43,8 @@ export class OwnEngine extends Engine {
   *cloud() {
     const { values: points, n, d, columns } = this.own;
     return yield* this.cache.getOrCompute("own", [], function* () {
-      const cloud = yield* cloudOf(points, { n, d, originals: n }, meanOf(points, n, d));
+      const eps = points instanceof Float32Array ? 2 ** -23 : EPS;
+      const cloud = yield* cloudOf(points, { n, d, originals: n, eps }, meanOf(points, n, d));
       return { ...cloud, known: null, labels: colouring(columns.label) };
     });
   }
@@ -205,10 +206,10 @@ function help(port) {
 }
 
 // The rows of which pairs are formed, as a cloud.
-function fewRows({ n, d, points, mean, collapsed }) {
+function fewRows({ n, d, points, eps, collapsed }) {
   const rows = pairedRows(n);
-  const m = rows.length;
-  return { n: m, d, points: rowsAt(points, rows, d), mean: m < n ? meanOfRows(points, rows, d) : mean, shift: 0, rounds: null, originals: m, collapsed };
+  const chosen = rowsAt(points, rows, d);
+  return { n: rows.length, d, points: chosen, mean: meanOf(chosen, rows.length, d), shift: 0, rounds: null, originals: rows.length, eps, collapsed };
 }
 
 function rowsForRuler({ values, n, d, columns }) {
