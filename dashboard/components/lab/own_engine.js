@@ -3,6 +3,7 @@
 
 const RULER_ROWS = 3000; // as in `isoviz.cosines`
 const GRID = 2001; // cosines of the ruler that the page keeps
+const ENOUGH = 64; // rows from which the unbiased IsoScore is an estimate
 const JOBS = { ...SLOWER, ruler: rulerOf }; // of the second worker
 
 export class OwnEngine extends Engine {
@@ -36,8 +37,8 @@ export class OwnEngine extends Engine {
     }
     if (number !== this.openings) return;
     Object.assign(this, { own, axes: {}, exact: {}, asked: {}, cache: new Cache(), frontier: null });
-    const { name, n, d, columns } = own;
-    say({ part: "opened", name, n, d, columns });
+    const { name, n, d, columns, zeros } = own;
+    say({ part: "opened", name, n, d, columns, zeros });
   }
 
   *cloud() {
@@ -65,11 +66,22 @@ export class OwnEngine extends Engine {
     }
     yield* this.ask("ruler", [], () => ({ ruler: rowsForRuler(this.own) }));
     for (const step of super.steps(state, paused)) {
-      const { part, which, axes } = step?.answer ?? {};
+      const { part, which, axes, values } = step?.answer ?? {};
       if (part === "settled") yield* this.afterwards();
+      if (part === "picture" && values?.isoscore_unbiased != null) yield* this.doubt(step.answer, state);
       yield step;
       if (part === "spectrum" && axes) yield* this.exactPicture(state, which, axes);
     }
+  }
+
+  // No unbiased IsoScore of rows that were whitened on themselves, or so few that its interval is wider than its range.
+  *doubt({ which, values, problems }, state) {
+    const own = yield* this.cloud();
+    const cloud = which === "before" ? own : yield* this.after(own, state);
+    const whitened = which === "after" && state.transforms.some(({ slug, strength }) => slug === "zca" && strength > 0);
+    if (whitened) problems.isoscore_unbiased = WHITENED;
+    else if (cloud.n < ENOUGH && (yield* intervalWidth(cloud)) > 1) problems.isoscore_unbiased = `cannot be estimated from ${cloud.n} rows`;
+    if (problems.isoscore_unbiased) values.isoscore_unbiased = null;
   }
 
   *afterwards() {
@@ -203,6 +215,31 @@ function help(port) {
     }
     busy = false;
   };
+}
+
+// Of the 95 % interval of the unbiased IsoScore, by leaving out one row at a time; 0 without one.
+function* intervalWidth({ n, d, points, mean }) {
+  const products = yield* productOf(rowsOf(points, n, d, { mean }));
+  const scores = Array.from({ length: n }, (_, without) => {
+    const rows = Array.from({ length: n }, (_, i) => i).filter((i) => i !== without);
+    const m = n - 1;
+    const means = rows.map((i) => rows.reduce((sum, j) => sum + products[i * n + j], 0) / m);
+    const middle = means.reduce((sum, value) => sum + value, 0) / m;
+    let [trace, squares, quartic] = [0, 0, 0];
+    rows.forEach((i, a) => {
+      rows.forEach((j, b) => (squares += ((products[i * n + j] - means[a] - means[b] + middle) / (m - 1)) ** 2));
+      const own = products[i * n + i] - 2 * means[a] + middle;
+      trace += own / (m - 1);
+      quartic += own ** 2 / (m - 1);
+    });
+    return m < 4 ? null : unbiasedScore({ trace, squares, quartic }, m, d);
+  });
+  if (scores.includes(null)) return 0;
+  const average = scores.reduce((sum, score) => sum + score, 0) / n;
+  const error = Math.sqrt(((n - 1) / n) * scores.reduce((sum, score) => sum + (score - average) ** 2, 0));
+  const [z, v] = [1.959964, n - 1]; // Student's quantile from the normal one (Fisher & Cornish 1960)
+  const t = z + (z ** 3 + z) / (4 * v) + (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * v ** 2) + (3 * z ** 7 + 19 * z ** 5 + 17 * z ** 3 - 15 * z) / (384 * v ** 3);
+  return 2 * t * error;
 }
 
 // The rows of which pairs are formed, as a cloud.

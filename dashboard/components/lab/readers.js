@@ -86,7 +86,8 @@ async function readOne(file, report) {
     if (error instanceof FileError) fail(error.message.startsWith(file.name) ? error.message : `${file.name}: ${error.message}`);
     fail(`${file.name} cannot be read: ${error?.message ?? error}`);
   }
-  return fail(`${file.name} is of another kind; expected ${FORMATS}`);
+  const isText = start.every((byte) => byte > 8 && byte < 127 && (byte > 31 || byte < 14));
+  return fail(`${file.name} is ${suffix === "npy" && isText ? "text" : "of another kind"}; expected ${FORMATS}`);
 }
 
 const ofWords = ({ words, ...vectors }) => ({ vectors, columns: words ? { id: words, text: words } : {} });
@@ -135,7 +136,7 @@ function ofArrays(arrays) {
   if (!matrices.length && !Object.keys(columns).length && single) return { vectors: { n: single.shape[0], d: 1, values: floats(single.values), source: name }, columns };
   if (!matrices.length && !Object.keys(columns).length) {
     const shapes = Object.values(arrays).map(({ shape }) => `(${shape.join(", ")})`);
-    fail(shapes.length ? `has the shape ${shapes.join(", ")}; expected (points, dimensions)` : "holds no array");
+    fail(shapes.length ? `has the shape ${shapes.join(", ")}; expected (points, dimensions). Of three axes, average one, for example x.mean(axis=1)` : "holds no array that is read here; save it with np.save");
   }
   if (!matrices.length) return { vectors: null, columns };
   const [, { shape: [n, d], values }] = matrices[0];
@@ -305,7 +306,7 @@ async function csvRows(file, suffix) {
   const delimiter = suffix === "tsv" || line.includes("\t") ? "\t" : said ?? (semicolons ? ";" : ""); // "": Papa Parse finds it
   const { data, errors, meta } = Papa.parse(text, { delimiter, skipEmptyLines: true });
   const [first = [], ...others] = data;
-  const headless = areValues(first) || (suffix === "tsv" && first.length === 1 && !isRole(first[0])); // the projector's labels have no header
+  const headless = areValues(first) || (first.length === 1 && !isRole(first[0]) && (suffix === "tsv" || isNumber(first[0]))); // the projector's labels have no header
   if (!headless && others.length && others.every(({ length }) => length === first.length + 1)) first.unshift(first.some((name) => name.toLowerCase() === "id") ? "row name" : "id"); // as R writes them
   const quotes = errors.find(({ type }) => type === "Quotes");
   const rowNamed = (row) => (row ? `row ${row}` : "the header");
@@ -397,10 +398,8 @@ function ofTable({ names, rows, commas }) {
     if (Object.keys(columns).length) return { vectors: null, columns };
     fail(`no column of lists and no column of numbers (columns: ${names.slice(0, 8).join(", ")})`);
   }
-  if (!lists.length && numbers.length === 1 && samples.every((cells, j) => j === numbers[0] || !cells.length || places.label !== undefined || !taken.has(j))) {
-    return { vectors: { ...ofNumbers(rows, numbers, names), source: names[numbers[0]] }, columns };
-  }
-  return { vectors: lists.length ? ofLists(rows, lists[0], names[lists[0]]) : ofNumbers(rows, numbers, names), columns };
+  if (lists.length) return { vectors: ofLists(rows, lists[0], names[lists[0]]), columns };
+  return { vectors: { ...ofNumbers(rows, numbers, names), source: names[numbers[0]] }, columns };
 }
 
 function someFilled(rows, j) {

@@ -7,7 +7,7 @@ const EQUAL = 1e-6; // distances that differ by a smaller share are equally far
 const TWIN = 64 * EPS; // of a squared distance to the squared lengths, up to which two points are one
 const COPIES = [2 ** -11, 2 ** -16]; // of a distance to the longer point's length: half precision; single precision and small noise
 const APART = 32; // times such a distance, by how much points that are no copies must lie apart
-const ROUNDING = 16; // directions narrower than this times eps of the widest one hold rounding errors only
+const NARROW = 2 ** -19; // directions narrower than this share of the widest hold rounding errors only
 export const NEIGHBOURS = 10;
 const DIRECTIONS = 32; // along which points are multiplied at a time
 export const MAX_PAIRED = 2000; // points used for pairs; larger clouds are sampled
@@ -34,6 +34,10 @@ export function closedNumbers(cloud, known, zeta, problems) {
   numbers.isoscore = (numbers.participation_ratio - 1) / (d - 1);
   numbers.isoscore_unbiased = n < 4 ? null : unbiasedScore({ trace, squares, quartic }, n, d);
   if (numbers.isoscore_unbiased === null) problems.isoscore_unbiased = n < 4 ? `needs at least 4 points, got ${n}` : "the points differ only in mutually orthogonal directions; use more points";
+  else if (isWhite(covariance, d, numbers.participation_ratio, squares / trace, squares)) {
+    numbers.isoscore_unbiased = null;
+    problems.isoscore_unbiased = WHITENED;
+  }
   if (known) {
     const mixed = mixedTraces(covariance, known, d, zeta);
     numbers.isoscore_star = ((mixed.trace * mixed.trace) / mixed.squares - 1) / (d - 1);
@@ -41,8 +45,17 @@ export function closedNumbers(cloud, known, zeta, problems) {
   return numbers;
 }
 
+export const WHITENED = "these rows were whitened on themselves, so they are not independent draws";
+
+// Whether the covariance is a multiple of a projection of rank 2 or more, which independent draws never give.
+function isWhite(covariance, d, ratio, mean, squares) {
+  if (Math.round(ratio) < 2 || Math.abs(ratio - Math.round(ratio)) > 1e-7 * ratio) return false;
+  const difference = finish(productOf(rowsOf(covariance, d, d))).map((value, at) => value - mean * covariance[at]);
+  return squaresOf(difference, 0, d * d) <= (1e-3 * mean) ** 2 * squares;
+}
+
 // From tr S, ‖S‖² and Q = Σ‖x̃‖⁴/(n − 1); null if undefined.
-function unbiasedScore({ trace, squares, quartic }, n, d) {
+export function unbiasedScore({ trace, squares, quartic }, n, d) {
   const c = (n - 1) / (n * (n - 2) * (n - 3));
   const u = c * ((n - 1) * (n - 2) * squares + trace * trace - n * quartic);
   const v = c * (2 * squares + (n * n - 3 * n + 1) * trace * trace - n * quartic);
@@ -146,7 +159,7 @@ export function* spectrumNumbers(cloud) {
     problems.ev_1 = problems.effective_rank = problems.alpha_req = "all points are equal";
     return { values: { ev_1: null, effective_rank: null, alpha_req: null }, problems, curve: [], axes: null };
   }
-  const { n, d, eps = EPS } = cloud;
+  const { n, d } = cloud;
   const small = needsPoints(cloud);
   const matrix = small ? yield* productOf(rowsOf(cloud.points, n, d, { mean: cloud.mean })) : cloud.covariance;
   const size = small ? n : d;
@@ -155,7 +168,7 @@ export function* spectrumNumbers(cloud) {
   const total = values.reduce((sum, value) => sum + value, 0);
   let sum = 0;
   const curve = Float64Array.from(values, (value) => (sum += value) / total).subarray(0, Math.min(n, d));
-  const decay = decayOf(values.filter((value) => value > (ROUNDING * eps) ** 2 * values[0]));
+  const decay = decayOf(values.filter((value) => value > NARROW ** 2 * values[0]));
   if (decay === null) problems.alpha_req = "the points vary in one direction only";
   const count = found.vectors.length / size;
   const axes = small ? yield* productOf(rowsOf(found.vectors, count, n), columnsOf(cloud.points, n, d, cloud.mean)) : found.vectors;
@@ -183,8 +196,8 @@ export function* originNumbers(cloud, kept = null) {
   const { values, vectors } = yield* eigen(matrix, size, size);
   release(matrix);
   if (!(values[0] > 0)) {
-    problems.rankme = problems.i1 = problems.i2 = "all points are zero";
-    return { values: { rankme: null }, problems, logits: [] };
+    problems.rankme = "all points are zero";
+    return { values: { rankme: null }, problems, logits: [Math.log(n)] }; // Z is n
   }
   const significant = withoutRounding(values, size);
   const result = { values: { rankme: entropyRank(significant.map(Math.sqrt)) }, problems, logits: [] };
