@@ -3,6 +3,7 @@
 
 const RULER_ROWS = 3000; // as in `isoviz.cosines`
 const GRID = 2001; // cosines of the ruler that the page keeps
+const MOST_EIGENVECTORS = 2048; // of a matrix; twice as many take eight times as long
 const ENOUGH = 64; // rows from which the unbiased IsoScore is an estimate
 const JOBS = { ...SLOWER, ruler: rulerOf }; // of the second worker
 
@@ -111,11 +112,23 @@ export class OwnEngine extends Engine {
   *redraws(state, paused) {
     if (paused || this.frontier === "ended") return;
     const cloud = yield* this.cloud();
+    const problem = this.noFrontier(cloud);
+    if (problem) {
+      yield { answer: { part: "frontier", ended: true, problem } };
+      return;
+    }
     const axes = yield* this.cache.getOrCompute("axes", [], () => principalAxes(cloud));
     this.frontier ??= frontierOf(cloud, axes);
     for (let step = this.frontier.next(); !step.done; step = this.frontier.next()) yield step.value && { answer: { part: "frontier", ...step.value } };
     this.frontier = "ended";
     yield { answer: { part: "frontier", ended: true } };
+  }
+
+  noFrontier({ n, d, collapsed }) {
+    const distinct = n - (this.asked.before?.pairs?.copies ?? 0); // of the rows of which pairs are formed
+    if (collapsed) return "all rows are equal";
+    if (distinct <= NEIGHBOURS + 1) return `with ${NEIGHBOURS} neighbours it needs at least ${NEIGHBOURS + 2} distinct rows, got ${distinct}`;
+    return d > MOST_EIGENVECTORS ? `it needs the eigenvectors, which this page computes up to ${MOST_EIGENVECTORS} dimensions` : null;
   }
 
   *after(cloud, state) {
@@ -136,7 +149,7 @@ export class OwnEngine extends Engine {
   }
 
   slow(part, cloud, which) {
-    return part === "origin" ? originNumbers(cloud, (along) => logSum(along)) : this.answered(which, part);
+    return part === "origin" ? originNumbers(cloud, (along) => logSum(along), MOST_EIGENVECTORS) : this.answered(which, part);
   }
 
   // ---- the second worker

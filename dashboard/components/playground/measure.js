@@ -180,8 +180,8 @@ export function* spectrumNumbers(cloud) {
 export const needsPoints = ({ n, d }) => 2 * n < d;
 
 // RankMe, and the logits of I1 and I2: for each eigenvector of XᵀX the coordinates of all points along it (n) at scale 1, or what
-// `kept` makes of them.
-export function* originNumbers(cloud, kept = null) {
+// `kept` makes of them; none of a matrix with more than `most` eigenvectors.
+export function* originNumbers(cloud, kept = null, most = Infinity) {
   const { n, d, points, mean, covariance, shift, scale = 1 } = cloud;
   const problems = {};
   const small = n < d;
@@ -193,7 +193,7 @@ export function* originNumbers(cloud, kept = null) {
     for (let i = 0; i < d; i += 1) for (let j = 0; j < d; j += 1) matrix[i * d + j] += n * (mean[i] + shift) * (mean[j] + shift);
   }
   const size = small ? n : d;
-  const { values, vectors } = yield* eigen(matrix, size, size);
+  const { values, vectors } = yield* eigen(matrix, size, size > most ? 0 : size);
   release(matrix);
   if (!(values[0] > 0)) {
     problems.rankme = "all points are zero";
@@ -201,6 +201,10 @@ export function* originNumbers(cloud, kept = null) {
   }
   const significant = withoutRounding(values, size);
   const result = { values: { rankme: entropyRank(significant.map(Math.sqrt)) }, problems, logits: [] };
+  if (size > most) {
+    problems.i1 = problems.i2 = `needs the eigenvectors, which this page computes up to ${most} dimensions`;
+    return result;
+  }
   const positive = significant.filter((value) => value > 0);
   // Along directions in which the points are short, Z is n, whichever of them rounding chooses.
   if (positive.some((value, k) => k > 0 && positive[k - 1] - value <= 1e-9 * positive[0] * Math.min(1, scale * Math.sqrt(value / n)))) {
