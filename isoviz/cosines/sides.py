@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isoviz.errors import InputError
+from isoviz.metrics.copies import originals
 
 SHARE_OF_HIGHEST: Final = 0.8
 """Of the highest score: from there on, scored pairs are related."""
@@ -21,8 +22,6 @@ FEWEST_RELATED: Final = 10
 _NEIGHBOURS: Final = 10
 _MOST_CONNECTED: Final = 0.1
 """Largest share of the rows in one group that is still drawn as a whole."""
-_COPY: Final = 1e-5
-"""Vectors of length 1 that are nearer than this are of one text: encoders repeat themselves to about seven digits."""
 
 Matrix = NDArray[np.float64]
 
@@ -196,11 +195,8 @@ def sides_of(
 
 def _units(x: Matrix, kin: NDArray[np.intp]) -> NDArray[np.intp]:
     """(n,) the unit of each row, numbered from 0: kin and copies of one text together; only the copies, if a unit would be too large."""
-    from scipy.spatial import cKDTree
-
     rows, unit = np.arange(len(x)), x / np.linalg.norm(x, axis=1, keepdims=True)
-    sketch = unit @ np.random.default_rng(0).normal(size=(x.shape[1], 8)) / np.sqrt(8)  # distances stay about the same
-    copies = cKDTree(sketch).query_pairs(_COPY, output_type="ndarray")
+    copies = np.stack([rows, originals(unit)], axis=1)
     for groups in (np.unique(kin, return_inverse=True)[1], rows):
         members = np.stack([rows, len(rows) + groups], axis=1)
         connected = _connected(np.concatenate([members, copies]), 2 * len(rows))[: len(rows)]

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.metrics.copies import distinct_rows
 from isoviz.metrics.intervals import left_out
 from isoviz.metrics.moments import centre, eigenvalues, is_usable, unbiased_sums
 from isoviz.metrics.nearest import nearest
@@ -137,10 +138,12 @@ def _rogue_shares(centred: Matrix, codes: Codes) -> Matrix:
 
 
 def _hubness(x: Matrix, codes: Codes) -> Matrix:
-    """Neighbours without a group are the nearest of twice as many that are not in it."""
+    """Neighbours without a group are the nearest of twice as many that are not in it. Copies of a row count once."""
+    groups, rows = int(codes.max()) + 1, distinct_rows(x)
+    x, codes = x[rows], codes[rows]
     around = nearest(x, 2 * NEAREST).indices
     found = []
-    for g in range(int(codes.max()) + 1):
+    for g in range(groups):
         stays = codes[around] != g
         stays &= stays.cumsum(axis=1) <= NEAREST
         stays[codes == g] = False

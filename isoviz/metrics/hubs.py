@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import Estimate, answer, undefined
-from isoviz.metrics.moments import COLLAPSED
+from isoviz.metrics.cloud import Estimate, answer
 from isoviz.metrics.nearest import EQUAL
-from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range
+from isoviz.metrics.neighbours import distinct_points
+from isoviz.metrics.protocol import COVARIANCE_ONLY, AtIsotropy, Citation, EnoughPoints, Metric, Range
 from isoviz.metrics.sample import HUBNESS_POINTS, Sample
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ def hubness(points: Points, k: int = 10) -> Value:
     """Skewness of the k-occurrence N_k over a cloud (n, d), the number of points that have a given point among their k nearest.
 
     E(N_k − k)³/σ³ with population moments (Radovanović et al. 2010), Euclidean distances, O(n²d). Points that are equally near at
-    the last place share it, so N_k need not be whole; copies of a point count as separate points.
+    the last place share it, so N_k need not be whole; copies of a point count once (`isoviz.metrics.copies`).
 
-    Undefined (nan) for n ≤ k + 1, where all points are neighbours of each other, and where all points or all N_k are equal.
+    Undefined (nan) for at most k + 1 distinct points, which are all neighbours of each other, and where all points or all N_k are equal.
 
     Args:
         points: (n, d); a tensor result carries no gradient.
@@ -36,16 +36,15 @@ def hubness(points: Points, k: int = 10) -> Value:
 
 
 def _estimate(sample: Sample, k: int = 10) -> Estimate:
-    if sample.n <= k + 1:
-        return undefined(f"with k = {k} it needs at least {k + 2} points, got {sample.n}")
-    if sample.collapsed:
-        return undefined(COLLAPSED)
-    graph = sample.graph(k)
-    apart = np.bincount(graph.to, graph.chance, sample.n) - k
+    distinct, problem, note = distinct_points(sample, k + 2, k)
+    if problem:
+        return Estimate(float("nan"), problem, note)
+    graph = distinct.graph(k)
+    apart = np.bincount(graph.to, graph.chance, distinct.n) - k
     variance = float(np.mean(apart**2))
     if not variance > EQUAL**2:
-        return undefined(f"every point is among the {k} nearest of equally many")
-    return Estimate(float(np.mean(apart**3)) / variance**1.5)
+        return Estimate(float("nan"), f"every point is among the {k} nearest of equally many", note)
+    return Estimate(float(np.mean(apart**3)) / variance**1.5, note=note)
 
 
 METRICS = Metric(
@@ -65,7 +64,7 @@ METRICS = Metric(
         "rises with d: for 2,000 Gaussian points −0.4 ± 0.1 at d = 3, 2.5 ± 0.3 at d = 20 and 6 ± 1.5 at d = 100 (mean ± standard "
         "deviation over 300 clouds)"
     ),
-    unchanged_by=frozenset({"shift", "scale", "rotation", "order"}),
+    unchanged_by=COVARIANCE_ONLY,
     enough=EnoughPoints("grows with n, especially in many dimensions: compare only clouds of equal n", "unknown"),
     paper=Citation("Radovanović et al. 2010", "radovanovic2010hubs", 2010, "J. Mach. Learn. Res. 11, 2487–2531"),
     equation=r"S_{N_k} = \frac{\mathbb{E}(N_k - \mu)^3}{\sigma^3}, \quad k = 10",

@@ -8,9 +8,8 @@ import numpy as np
 
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, answer
-from isoviz.metrics.moments import COLLAPSED
 from isoviz.metrics.nearest import EQUAL
-from isoviz.metrics.neighbours import distinct_neighbours
+from isoviz.metrics.neighbours import distinct_points
 from isoviz.metrics.protocol import COVARIANCE_ONLY, AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import HUBNESS_POINTS, Sample
 
@@ -26,7 +25,7 @@ def local_dimension(points: Points, k: int = 10) -> Value:
     (k − 1)/(k − 2) times too high. The likelihood of all points together averages 1/m instead (MacKay & Ghahramani 2005), which
     has no such bias. For k = 2 it is TwoNN's model, with the likelihood in place of TwoNN's line fit.
 
-    Duplicate points (also up to float64 round-off) count once. Undefined (nan) with fewer than k + 1 distinct points.
+    Copies of a point count once (`isoviz.metrics.copies`). Undefined (nan) with fewer than k + 1 distinct points.
 
     Args:
         points: (n, d); a tensor result carries no gradient.
@@ -38,12 +37,10 @@ def local_dimension(points: Points, k: int = 10) -> Value:
 
 
 def _estimate(sample: Sample, k: int = 10) -> Estimate:
-    neighbours, usable, note = distinct_neighbours(sample, k)
-    if neighbours is None:
-        return Estimate(float("nan"), f"with k = {k} it needs at least {k + 1} distinct points, got {usable}", note)
-    if sample.collapsed:
-        return Estimate(float("nan"), COLLAPSED, note)
-    distances = neighbours.distances[:, :k]
+    distinct, problem, note = distinct_points(sample, k + 1, k)
+    if problem:
+        return Estimate(float("nan"), problem, note)
+    distances = distinct.neighbours(k).distances[:, :k]
     inverse = float(np.mean(np.log(distances[:, -1:] / distances[:, :-1])))
     if not inverse > EQUAL:
         return Estimate(float("nan"), f"the {k} nearest neighbours of every point are equally far", note)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import Estimate, answer, undefined
-from isoviz.metrics.moments import COLLAPSED
-from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
+from isoviz.metrics.cloud import Estimate, answer
+from isoviz.metrics.neighbours import distinct_points
+from isoviz.metrics.protocol import COVARIANCE_ONLY, AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import HUBNESS_POINTS, Sample
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ def reciprocity(points: Points, k: int = 10) -> Value:
     consequence of hubs: a hub is a neighbour of many more points than the k that are its own. Sakhawat et al. (2026,
     arXiv:2605.26575) measure it between the vectors of two languages; this is within one cloud. Euclidean distances, O(n²d). Points
     that are equally near at the last place are neighbours by chance: the value is the mean over independent orders of them. Copies
-    of a point count as separate points.
+    of a point count once (`isoviz.metrics.copies`).
 
-    Undefined (nan) for n ≤ k + 1, where all points are neighbours of each other, and where all points are equal.
+    Undefined (nan) for at most k + 1 distinct points, which are all neighbours of each other, and where all points are equal.
 
     Args:
         points: (n, d); a tensor result carries no gradient.
@@ -37,16 +37,15 @@ def reciprocity(points: Points, k: int = 10) -> Value:
 
 
 def _estimate(sample: Sample, k: int = 10) -> Estimate:
-    if sample.n <= k + 1:
-        return undefined(f"with k = {k} it needs at least {k + 2} points, got {sample.n}")
-    if sample.collapsed:
-        return undefined(COLLAPSED)
-    start, to, chance = sample.graph(k)
-    pairs, reversed_pairs = start * sample.n + to, to * sample.n + start
+    distinct, problem, note = distinct_points(sample, k + 2, k)
+    if problem:
+        return Estimate(float("nan"), problem, note)
+    start, to, chance = distinct.graph(k)
+    pairs, reversed_pairs = start * distinct.n + to, to * distinct.n + start
     order = np.argsort(pairs)
     place = order[np.searchsorted(pairs, reversed_pairs, sorter=order).clip(max=len(order) - 1)]
     mutual = np.where(pairs[place] == reversed_pairs, chance * chance[place], 0.0)
-    return Estimate(float(mutual.sum()) / (sample.n * k))
+    return Estimate(float(mutual.sum()) / (distinct.n * k), note=note)
 
 
 METRICS = Metric(
@@ -63,7 +62,7 @@ METRICS = Metric(
         "falls with d: for 2,000 Gaussian points 0.77 at d = 3, 0.39 at d = 20 and 0.27 at d = 100 (standard deviation over 30 "
         "clouds: 0.01)"
     ),
-    unchanged_by=frozenset({"shift", "scale", "rotation", "order"}),
+    unchanged_by=COVARIANCE_ONLY,
     enough=EnoughPoints(
         "depends on n, especially in many dimensions (d = 100: 0.54 for 50 points, 0.27 for 2,000): compare only clouds of equal n",
         "unknown",

@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, answer
+from isoviz.metrics.copies import left_out
 from isoviz.metrics.moments import COLLAPSED
-from isoviz.metrics.nearest import EQUAL, Neighbours, nearest
+from isoviz.metrics.nearest import EQUAL
 from isoviz.metrics.protocol import COVARIANCE_ONLY, AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
-from isoviz.metrics.sample import HUBNESS_POINTS, NEAREST, Sample
+from isoviz.metrics.sample import Sample
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points, Value
-
-_TWIN = 64 * np.finfo(np.float64).eps
 
 
 def twonn(points: Points, discard_fraction: float = 0.1) -> Value:
@@ -26,7 +24,7 @@ def twonn(points: Points, discard_fraction: float = 0.1) -> Value:
     The slope through the origin of −log(1 − F(μ)) on log μ, where μ is the ratio of a point's second to its first
     nearest-neighbour distance and F its empirical distribution.
 
-    Duplicate points (also up to float64 round-off) count once. It saturates: a 100-dimensional Gaussian of
+    Copies of a point count once (`isoviz.metrics.copies`). It saturates: a 100-dimensional Gaussian of
     800 points gives 47. Invariant to shift, scale and rotation, not to scaling single dimensions. Time grows with n²: subsample
     above about 20,000 points.
 
@@ -39,13 +37,12 @@ def twonn(points: Points, discard_fraction: float = 0.1) -> Value:
 
 
 def twonn_estimate(sample: Sample, discard_fraction: float = 0.1) -> Estimate:
-    """TwoNN of a sample's points; its note gives the number of duplicates left out."""
-    neighbours, usable, note = distinct_neighbours(sample, 2)
-    if neighbours is None:
-        return Estimate(float("nan"), f"it needs at least 3 distinct points, got {usable}", note)
-    if sample.collapsed:
-        return Estimate(float("nan"), COLLAPSED, note)
-    ratios = neighbours.distances[:, 1] / neighbours.distances[:, 0]
+    """TwoNN of a sample's points; its note gives the number of copies left out."""
+    distinct, problem, note = distinct_points(sample, 3)
+    if problem:
+        return Estimate(float("nan"), problem, note)
+    usable, distances = distinct.n, distinct.neighbours(2).distances
+    ratios = distances[:, 1] / distances[:, 0]
     log_ratio = np.log(np.sort(ratios)[: int(usable * (1 - discard_fraction))])
     share = (
         np.arange(1, 1 + len(log_ratio)) / usable
@@ -58,35 +55,21 @@ def twonn_estimate(sample: Sample, discard_fraction: float = 0.1) -> Estimate:
     return Estimate(float(log_ratio @ survival) / spread, note=note)
 
 
-def distinct_neighbours(sample: Sample, k: int) -> tuple[Neighbours | None, int, str]:
-    """At least k nearest neighbours of each distinct point, their number, and a note on the duplicates left out.
+def distinct_points(sample: Sample, fewest: int, k: int | None = None) -> tuple[Sample, str, str]:
+    """The distinct points of a sample, why a measure of neighbours is undefined if it is, and a note on the copies left out.
 
-    Points that differ by no more than round-off count once. No neighbours with fewer than k + 1 distinct points.
+    Args:
+        fewest: distinct points that the measure needs.
+        k: its number of neighbours, if it was chosen.
     """
-    assert sample.points is not None
-    n, x = sample.n, _distinct(sample.points)
-    neighbours = None
-    while len(x) > k:
-        shared = len(x) == n <= HUBNESS_POINTS and k <= NEAREST  # searched once for all metrics that need neighbours
-        neighbours = sample.neighbours if shared else nearest(x, k)
-        is_twin = neighbours.distances[:, 0] ** 2 <= _TWIN * (
-            neighbours.lengths + neighbours.lengths[neighbours.indices[:, 0]]
-        )
-        if not is_twin.any():
-            break
-        # drop the later of two duplicates; its nearest neighbour may have been a third one
-        keep = np.ones(len(x), dtype=bool)
-        twins = np.flatnonzero(is_twin)
-        keep[np.maximum(twins, neighbours.indices[twins, 0])] = False
-        x, neighbours = x[keep], None
-    return neighbours, len(x), f"leaves out {n - len(x)} duplicate points" if len(x) < n else ""
-
-
-def _distinct(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The distinct rows, in order of first appearance. Hashing is faster than sorting rows of hundreds of numbers."""
-    rows = np.ascontiguousarray(x)
-    first_seen = {row.tobytes(): index for index, row in reversed(list(enumerate(rows)))}
-    return rows if len(first_seen) == len(rows) else rows[sorted(first_seen.values())]
+    distinct, problem = sample.distinct, ""
+    if sample.n > 1 and sample.collapsed:
+        problem = COLLAPSED
+    elif distinct.n < fewest:
+        of_rows = f" in {sample.n:,} rows" if distinct.n < sample.n else ""
+        where = f"with k = {k} it" if k is not None else "it"
+        problem = f"{where} needs at least {fewest} distinct points, got {distinct.n}{of_rows}"
+    return distinct, problem, left_out(sample.n, distinct.n)
 
 
 # ------------------------------------------------------------------------------------------------- catalogue

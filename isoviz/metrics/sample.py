@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.metrics.cloud import draw, float64_matrix, is_tensor, resolution
+from isoviz.metrics.copies import distinct_rows
 from isoviz.metrics.moments import Moments, centre, cloud_moments, eigenvalues, prefers_gram, std_of
 from isoviz.metrics.nearest import Graph, Neighbours, graph, nearest
 
@@ -57,10 +58,14 @@ class Sample:
         if self.points is None or most is None or self.n <= most:
             return self
         if (most, seed) not in self._subsets:
-            part = Sample(self.points[draw(self.n, most, seed)], inputs=self.inputs)
-            part.eps = self.eps
-            self._subsets[most, seed] = part
+            self._subsets[most, seed] = self._of_rows(draw(self.n, most, seed))
         return self._subsets[most, seed]
+
+    def _of_rows(self, rows: NDArray[np.int64]) -> Sample:
+        assert self.points is not None
+        part = Sample(self.points[rows], inputs=self.inputs)
+        part.eps = self.eps
+        return part
 
     @cached_property
     def _subsets(self) -> dict[tuple[int, int], Sample]:
@@ -142,16 +147,29 @@ class Sample:
         return x @ x.T if prefers_gram(self.n, self.d) else x.T @ x
 
     @cached_property
-    def neighbours(self) -> Neighbours:
-        """The `NEAREST` + 1 nearest neighbours of each point, n >= 2."""
+    def distinct(self) -> Sample:
+        """The points without copies of earlier ones (`isoviz.metrics.copies`), for neighbour measures; itself if there are none."""
         assert self.points is not None
-        return nearest(self.points, NEAREST + 1)
+        rows = distinct_rows(self.points)
+        return self if len(rows) == self.n else self._of_rows(rows)
+
+    def neighbours(self, k: int) -> Neighbours:
+        """The k nearest neighbours of each point or more, n >= 2; searched once for all metrics of a cloud that is not large."""
+        assert self.points is not None
+        k = max(k, NEAREST + 1) if self.n <= HUBNESS_POINTS else k
+        if k not in self._neighbours:
+            self._neighbours[k] = nearest(self.points, k)
+        return self._neighbours[k]
+
+    @cached_property
+    def _neighbours(self) -> dict[int, Neighbours]:
+        return {}
 
     def graph(self, k: int) -> Graph:
         """See `nearest.graph`; n >= k + 2."""
         assert self.points is not None
         if k not in self._graphs:
-            self._graphs[k] = graph(self.points, k, self.neighbours if k == NEAREST else None)
+            self._graphs[k] = graph(self.points, k, self.neighbours(k + 1))
         return self._graphs[k]
 
     @cached_property

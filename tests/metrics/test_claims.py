@@ -234,8 +234,8 @@ def on_the_edge(d=6):
         ),
         "prompt_entropy": (line, np.tile(np.eye(3, d), (5, 1))),
         "alpha_req": (few, None),
-        "twonn": (np.concatenate([few, few + 1e-6]), None),  # pairs of points, far apart
-        "local_dimension": (np.concatenate([few[:3] + 1e-6 * rng.normal(size=(1, d)) for _ in range(10)]), None),
+        "twonn": (1e5 + np.concatenate([few, few + 1e-6]), None),  # pairs, far apart, but no copies so far from 0
+        "local_dimension": (1e5 + np.concatenate([few[:3] + 1e-6 * rng.normal(size=(1, d)) for _ in range(10)]), None),
         "dimension_std": (np.ones((4, d)), None),
         "massive_activation": (np.array([[1.0, -1.0]]), None),
         "rogue_share": (cross(d), np.outer(rng.normal(size=30), np.eye(d)[0])),

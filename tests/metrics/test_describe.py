@@ -111,5 +111,5 @@ def test_omissions_are_reported():
     cloud = np.concatenate([spread_cloud(20, 30), np.zeros((3, 30))])
     notes = " | ".join(metrics.describe(cloud)["warnings"])
     assert "3 zero vectors" in notes
-    assert "2 duplicate points" in notes
+    assert "twonn leaves out 2 copies" in notes
     assert "n = 23 points in d = 30" in notes

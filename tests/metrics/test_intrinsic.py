@@ -81,7 +81,7 @@ def test_duplicates_count_once_also_within_rounding():
     twins = np.concatenate([x, x[:40] * (1 + 4e-16)])
     assert len(np.unique(twins, axis=0)) > 100
     assert local_dimension(twins) == pytest.approx(once, rel=1e-6)
-    assert "local_dimension leaves out 50 duplicate points" in describe(np.concatenate([x, x[:50]]))["warnings"]
+    assert "local_dimension leaves out 50 copies" in describe(np.concatenate([x, x[:50]]))["warnings"]
 
 
 def test_the_mean_does_not_blur_the_distances():
