@@ -215,6 +215,8 @@ def input_error(error: ValidationError, prefix: str = "", depth: int = 1) -> Inp
     name = prefix + ".".join(str(part) for part in first["loc"][:depth])
     message = first["msg"].removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
+    if not name:  # of several fields together
+        return InputError(message)
     return InputError(f"{name}: {message} (got {shortened(repr_of(first['input']))})", field=name)
 
 

@@ -16,6 +16,7 @@ from dashboard.whatif import form as whatif
 from dashboard.whatif.sentences import change_in_points
 from isoviz.exploring import encoders
 from isoviz.exploring.rogue import RogueDimensions, rogue_dimensions
+from isoviz.metrics.dimensions import dead_words
 
 ROGUE = Explanation(
     title="Rogue dimensions",
@@ -55,6 +56,8 @@ def _card(pane: Pane, rogue: RogueDimensions | None) -> None:
     if rogue is None:
         st.caption("Not available for this cloud.")
         return
+    if rogue.dead:
+        st.caption(f"{dead_words(rogue.dead)}.")
     if not len(rogue.numbers):
         st.markdown("No rogue dimensions: no mean or spread is more than three standard deviations out.")
         return

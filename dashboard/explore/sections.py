@@ -21,6 +21,8 @@ from dashboard.shared.steady import steady
 from isoviz import metrics
 from isoviz.exploring import shrinkage, user_sets
 from isoviz.exploring.results import ViewResult
+from isoviz.formatting import sentence
+from isoviz.metrics.cosine import indistinct
 
 cached = functools.partial(
     st.cache_data, show_spinner=False, max_entries=64, hash_funcs={Pane: lambda pane: (*pane.place, pane.views)}
@@ -85,6 +87,8 @@ def profile(views: list[ViewResult], view_forms: list[ViewForm]) -> list[Pane]:
                 )
                 plot(pane, "profile", figure, words, about=_all_clouds(pane, measure))
                 st.caption(wording.plain(f"Layer {pane.layer}, {pane.pooling}: {wording.number(reading)} ({size})"))
+            if alike := indistinct(pane.entry.number("mean_cosine")):
+                st.markdown(f":material/warning: {wording.plain(sentence(alike))}")
             if reading is None or measure != shrinkage.MEASURE:  # the caption below names its source
                 for note in numbers.notes_on(pane.entry, measure):
                     st.caption(f":material/info: {wording.plain(note)}")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dashboard.shared import theme
 from dashboard.shared.explanations import Explanation
 from isoviz.cosines import Ruler
+from isoviz.formatting import decimals
 
 UNRELATED, RELATED, CURVE = theme.NEUTRAL, theme.PALETTE[0], theme.PALETTE[2]
 _FEWEST_BINS, _MOST_BINS = 24, 90
@@ -80,7 +81,8 @@ def distribution(ruler: Ruler, marks: Mapping[str, float]) -> go.Figure:
             _area(figure, shown["cosine"], shown[name], name, colour)
     for level in ruler.floor:
         if level.share in _DASHES:
-            said = f"{100 * level.share:g} % of unrelated pairs below {level.cosine:.3f} ({level.low:.3f} to {level.high:.3f})"
+            ends = f"{decimals(level.low)} to {decimals(level.high)}"
+            said = f"{100 * level.share:g} % of unrelated pairs below {decimals(level.cosine)} ({ends})"
             entry = {
                 "legendgroup": "floor",
                 "showlegend": level.share == max(_DASHES),
@@ -101,7 +103,7 @@ def distribution(ruler: Ruler, marks: Mapping[str, float]) -> go.Figure:
             hovertemplate="cosine %{x:.3f}: %{y:.2f}",
         )
     for name, cosine in marks.items():
-        hover = f"{name}: {cosine:.3f}<extra></extra>"
+        hover = f"{name}: {decimals(cosine)}<extra></extra>"
         _vertical(figure, cosine, top, name, _MARKS[name], "solid", hovertemplate=hover)
         if curve:
             _vertical(figure, cosine, 1, name, _MARKS[name], "solid", yaxis="y2", showlegend=False, hovertemplate=hover)

@@ -21,6 +21,7 @@ from dashboard.ruler.form import PREFIX
 from dashboard.shared import downloads, explanations, forms, job_progress, menu, shown, wording
 from dashboard.shared.shown import ShownTable
 from isoviz.cosines import SIX_LINES, Ruler
+from isoviz.formatting import decimals
 from isoviz.operations import jobs
 from isoviz.operations.jobs import RULER, SetRequest
 from isoviz.runs import citing
@@ -66,6 +67,8 @@ def draw(key: str) -> None:
     shown = ruler or jobs.find(form.base(request))
     if shown is None:
         return
+    if shown.alike:
+        top.markdown(f":material/warning: {wording.plain(shown.alike)}")
     marks = {figures.YOURS: cosine}
     answers: tuple[str, ...] = ()
     if ruler is not None:
@@ -140,12 +143,14 @@ def _threshold(ruler: Ruler) -> tuple[str, ...]:
         answer = f"**No cosine has a precision of {_percent(related.wanted)}**, if {_percent(related.share)} of the pairs are related."
     else:
         answer = (
-            f"**From {found.cosine:.3f} on**, {_percent(found.precision)} ({_percent(found.low)} to {_percent(found.high)}) of the pairs "
-            f"are related. That finds {_percent(found.recall)} of the related pairs."
+            f"**From {decimals(found.cosine)} on**, {_percent(found.precision)} ({_percent(found.low)} to {_percent(found.high)}) of "
+            f"the pairs are related. That finds {_percent(found.recall)} of the related pairs."
         )
     error, least, most = related.error
     calibration = (
-        f" P(related) is off by {error:.3f} on average ({least:.3f} to {most:.3f})." if related.separates else ""
+        f" P(related) is off by {decimals(error)} on average ({decimals(least)} to {decimals(most)})."
+        if related.separates
+        else ""
     )
     apart = (
         " Alignment, the mean squared distance of related pairs, is {:.3f} ({:.3f} to {:.3f}).".format(
@@ -155,8 +160,8 @@ def _threshold(ruler: Ruler) -> tuple[str, ...]:
         else ""
     )
     return answer, (
-        f"A related pair is higher than an unrelated one with probability {auc:.3f} ({low:.3f} to {high:.3f}).{calibration}{apart} "
-        "95 % intervals."
+        f"A related pair is higher than an unrelated one with probability {decimals(auc)} ({decimals(low)} to {decimals(high)})."
+        f"{calibration}{apart} 95 % intervals."
     )
 
 
@@ -211,9 +216,13 @@ def _transforms(ruler: Ruler, name: str) -> None:
 
 
 def _table(frame: pd.DataFrame, key: str, words: str) -> None:
-    numbers = {str(name): st.column_config.NumberColumn(format="%.3f") for name in frame.select_dtypes("number")}
+    numbers = list(frame.select_dtypes("number"))
+    texts = frame.assign(
+        **{name: [decimals(value).replace("undefined", "") for value in frame[name]] for name in numbers}
+    )
+    columns = {name: st.column_config.TextColumn(alignment="right") for name in numbers}
     shown.note(PREFIX + key, ShownTable(words, frame))
-    st.dataframe(frame, key=PREFIX + key, hide_index=True, column_config=numbers, alt=words)
+    st.dataframe(texts, key=PREFIX + key, hide_index=True, column_config=columns, alt=words)
 
 
 def _take_home(

@@ -182,6 +182,8 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
         text = f"{view.cloud(answer.n)}, {_dimensions(answer.d if start is None else start.d, answer.d)}"
         text += " · below each value: its change, and the value without transform"
         st.caption(wording.plain(text) + " · more isotropic is not better by itself")
+        for caveat in [] if start is None else words.caveats(start, answer):
+            st.caption(f":material/info: {wording.plain(caveat)}")
         if answer.only_rounding:
             st.caption(
                 ":material/warning: The rows that the transforms are fitted on no longer vary in any direction. What remains is "
@@ -233,8 +235,6 @@ def _tile(container: Any, title: str, value: float | str | None, before: float |
 
 def lead(start: Answer, answer: Answer, steps: tuple[Step, ...]) -> str:
     """The instant summary of a chain."""
-    if answer.only_rounding:
-        return "The training rows no longer vary in any direction, so these numbers are meaningless."
     return f"**{words.isotropy(start, answer)}**" if steps else "No transform yet: add a step or change one."
 
 

@@ -7,16 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dashboard.shared import wording
+from isoviz.formatting import sentence
+from isoviz.metrics.cosine import indistinct
+from isoviz.metrics.dimensions import dead_words
 from isoviz.readouts import CATALOGUE, Comparison
+from isoviz.readouts.isotropy import sentence as comparison_of
 from isoviz.readouts.reading import Needs
 from isoviz.statistics import paired_bootstrap
 from isoviz.statistics.paired_bootstrap import Difference, Outcome
 from isoviz.statistics.power import smallest_difference
 from isoviz.whatif.chains import Step
 from isoviz.whatif.engine import Answer, Full
-
-_SAME = 0.005
-"""IsoScores closer than this count as unchanged."""
 
 
 @dataclass(frozen=True)
@@ -44,15 +45,26 @@ _CLOUD_TEXTS = {"head": "input of the output layer", "pooled": "before the run's
 
 
 def isotropy(before: Answer, after: Answer) -> str:
-    """A sentence on IsoScore of the same rows before and after."""
-    first, second = before.measures["isoscore"], after.measures["isoscore"]
-    if first is None or second is None:
-        return "IsoScore is undefined here, so there is nothing to compare."
-    change = second - first
-    text = f"IsoScore {wording.number(first, 3)} → {wording.number(second, 3)}"
-    if abs(change) < _SAME:
-        return f"The cloud stays about as isotropic ({text})."
-    return f"The cloud becomes {'more' if change > 0 else 'less'} isotropic ({text})."
+    """A sentence on IsoScore of the same rows before and after, or on why it says nothing."""
+    if after.only_rounding:
+        return "The training rows no longer vary in any direction, so these numbers are meaningless."
+    if alike := indistinct(before.measures["mean_cosine"]):
+        return f"Before the transforms, {alike}. What differs after them may be rounding noise, so more isotropy says nothing here."
+    if after.simplex:
+        return next(sentence(note) for note in reversed(after.notes) if "same cosine" in note)
+    return comparison_of(before.isotropy, after.isotropy)
+
+
+def caveats(start: Answer, answer: Answer) -> list[str]:
+    """What the transforms dropped, dead dimensions, and numbers that these rows cannot give."""
+    texts = []
+    if start.dead or answer.dead:
+        after = "after the transforms as before" if list(start.dead) == list(answer.dead) else "after the transforms"
+        texts = [
+            f"{dead_words(answer.dead)} {after}" if answer.dead else f"{dead_words(start.dead)} before the transforms"
+        ]
+    texts += [f"IsoScore, unbiased: {reason}" for slug, reason in answer.reasons.items() if slug == "isoscore_unbiased"]
+    return [sentence(text) for text in (*answer.notes, *texts)]
 
 
 def heads(n: int, full: Full) -> str:

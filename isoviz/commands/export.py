@@ -20,7 +20,7 @@ from isoviz.runs.store import Store
 
 
 def run(
-    chain: Annotated[str, argument("affine steps, as What-if writes them: zca:eps=0.1", "CHAIN")],
+    chain: Annotated[str, argument("affine steps, as What-if writes them: zca:ridge=0.1", "CHAIN")],
     out: Annotated[str, argument("FILE.zip: W, b and six lines of numpy; else the new model's folder", "PATH")],
     fit_on: Annotated[
         str | None, argument("vectors to fit the chain on: .npy, .npz, .safetensors, .parquet, .csv, …", "FILE")

@@ -9,7 +9,8 @@ from isoviz import metrics
 from isoviz.commands.output import Answer, print_table, progress_bar
 from isoviz.errors import listed
 from isoviz.exploring.encoders import RUN
-from isoviz.metrics.measuring import applicable
+from isoviz.formatting import fixed
+from isoviz.metrics.measuring import applicable, cannot_be_estimated
 from isoviz.metrics.protocol import Metric
 from isoviz.metrics.record import CloudRecord
 from isoviz.operations.measure import Measured, MeasureRequest, measure
@@ -88,7 +89,9 @@ def _print_cloud(name: str, record: CloudRecord) -> None:
             continue
         ends = record.interval(metric.slug)
         interval = f" (95 % interval {_number(ends[0], '')} to {_number(ends[1], '')})" if ends else ""
-        _print_line(metric.number_title, _number(record.number(metric.slug), "undefined") + interval)
+        few = cannot_be_estimated(record.points_of(metric.slug))
+        nothing = few if few in reading.undefined else "undefined"
+        _print_line(metric.number_title, _number(record.number(metric.slug), nothing) + interval)
     if curve := record.curve("ev"):
         _print_line("EV_1, EV_2, EV_3", ", ".join(f"{value:.4f}" for value in curve[:3]))
     if record.dimensions:
@@ -97,6 +100,8 @@ def _print_cloud(name: str, record: CloudRecord) -> None:
         shown = record.dimensions.outliers
         named = ", ".join(map(str, shown[:8])) + (", …" if len(shown) > 8 else "")
         _print_line("rogue dimensions by mean", named or "none")
+        if record.dimensions.dead:
+            _print_line("dead dimensions", ", ".join(map(str, record.dimensions.dead)))
 
 
 def _print_partition(what: str, weights: Mapping[str, Any]) -> None:
@@ -122,4 +127,4 @@ def _table_row(record: CloudRecord, shown: Sequence[Metric]) -> list[str]:
 def _number(value: float | None, nothing: str) -> str:
     if value is None:
         return nothing
-    return f"{value:.4f}" if value == 0 or abs(value) >= 0.001 else f"{value:.2e}"
+    return fixed(value, 4) if value == 0 or abs(value) >= 0.001 else f"{value:.2e}"

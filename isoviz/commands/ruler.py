@@ -8,6 +8,7 @@ from isoviz import atlas, boundary, cosines
 from isoviz.atlas.corpora import Corpus
 from isoviz.commands.output import Answer, print_table, progress_bar
 from isoviz.errors import InputError
+from isoviz.formatting import fixed
 from isoviz.operations.operation import argument
 from isoviz.operations.ruler import SHARE_OF_HIGHEST, Measured, RulerRequest, measure, texts_in
 
@@ -54,13 +55,18 @@ def _print(measured: Measured, out: str | None) -> None:
     print(
         f"{measured.name}: n = {ruler.n} points, d = {ruler.d}; {ruler.compared:,} unrelated pairs ({ruler.protocol})"
     )
-    rows = [(f"{100 * one.share:g} %", f"{one.cosine:.4f}", f"{one.low:.4f} to {one.high:.4f}") for one in ruler.floor]
+    if ruler.alike:
+        print(ruler.alike)
+    rows = [
+        (f"{100 * one.share:g} %", f"{fixed(one.cosine, 4)}", f"{fixed(one.low, 4)} to {fixed(one.high, 4)}")
+        for one in ruler.floor
+    ]
     print_table(("unrelated pairs below", "cosine", "95 % interval"), rows)
     if (related := ruler.related) is not None:
         auc, low, high = related.auc
         print(
             f"\n{related.pairs:,} related pairs: {ruler.relation}.\n"
-            f"One has a higher cosine than an unrelated pair with probability {auc:.3f} ({low:.3f} to {high:.3f})."
+            f"One has a higher cosine than an unrelated pair with probability {fixed(auc, 3)} ({fixed(low, 3)} to {fixed(high, 3)})."
         )
         if related.alignment is not None:
             print("Alignment, their mean squared distance: {:.3f} ({:.3f} to {:.3f}).".format(*related.alignment))
@@ -68,7 +74,7 @@ def _print(measured: Measured, out: str | None) -> None:
             print(f"No threshold separates these pairs (p = {related.p:.2g}).")
         else:
             error, low, high = related.error
-            print(f"P(related | cosine) is off by {error:.3f} on average ({low:.3f} to {high:.3f}).")
+            print(f"P(related | cosine) is off by {fixed(error, 3)} on average ({fixed(low, 3)} to {fixed(high, 3)}).")
             print(_threshold(related))
     print("\nThe same after a transform (rescaling a score changes no ranking; centring and whitening do):")
     print_table(
@@ -85,13 +91,18 @@ def _threshold(related: cosines.Related) -> str:
         return (
             f"No cosine has a precision of {related.wanted:g}, if {100 * related.share:g} % of the pairs are related."
         )
-    precision = f"{found.precision:.3f} ({found.low:.3f} to {found.high:.3f})"
+    precision = f"{fixed(found.precision, 3)} ({fixed(found.low, 3)} to {fixed(found.high, 3)})"
     return (
-        f"Above {found.cosine:.4f}, a share of {precision} is related if {100 * related.share:g} % of all pairs are; "
+        f"Above {fixed(found.cosine, 4)}, a share of {precision} is related if {100 * related.share:g} % of all pairs are; "
         f"{100 * found.recall:.0f} % of the related pairs lie there."
     )
 
 
 def _variant(variant: cosines.Variant) -> tuple[str, str, str, str]:
     gain = "" if variant.gain is None else f"{variant.gain[0]:+.4f} ({variant.gain[1]:+.4f} to {variant.gain[2]:+.4f})"
-    return variant.name, f"{variant.noise_floor:.4f}", "" if variant.auc is None else f"{variant.auc:.4f}", gain
+    return (
+        variant.name,
+        f"{fixed(variant.noise_floor, 4)}",
+        "" if variant.auc is None else f"{fixed(variant.auc, 4)}",
+        gain,
+    )

@@ -14,7 +14,11 @@ from numpy.typing import NDArray
 from isoviz import boundary, posthoc
 from isoviz.commands.output import Answer, progress_bar
 from isoviz.errors import InputError
+from isoviz.formatting import fixed, sentence
 from isoviz.metrics.cloud import blocks, draw, resolution
+from isoviz.metrics.cosine import indistinct, mean_cosine_estimate
+from isoviz.metrics.moments import WHITENED
+from isoviz.metrics.sample import Sample
 from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models.profile import STREAM_ABOVE
 from isoviz.operations.operation import argument
@@ -27,6 +31,8 @@ from isoviz.vectors import reading
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from isoviz.whatif.chains import Step
 
 BLOCK = 12 * 2**20
 """Size of a block in float64, in bytes."""
@@ -89,10 +95,22 @@ def run(
         "out": {"file": str(target), "n": shape[0], "d": shape[1], "dtype": dtype},
         "counts": [{"transform": step.slug, **transform_step.state()["spec"]["counts"]} for step, transform_step in
                    zip(steps, transform.steps, strict=True)],
+        "notes": _notes(steps, transform, some[0], fit_on is None or Path(fit_on).resolve() == Path(input).resolve()),
         "affine": transform.affine() is not None,
         "neighbours": {"recall10": kept.value, "low": kept.low, "high": kept.high, "n": kept.n},
     }  # fmt: skip
     return Answer(document, _text(document, [step.title for step in steps]))
+
+
+def _notes(steps: Sequence[Step], transform: posthoc.Chain, points: NDArray[Any], same_rows: bool) -> list[str]:
+    """What the steps dropped or could not do, and what cannot be measured or judged on these points."""
+    fitted = [step.learnt.notes for step in transform.steps if isinstance(step, posthoc.CataloguedTransform)]
+    notes = [f"{step.title}: {note}" for step, own in zip(steps, fitted, strict=True) for note in own]
+    if same_rows and any(getattr(step.params, "strength", 0) for step in steps):
+        notes.append(f"IsoScore, unbiased, is undefined for these vectors: {WHITENED}")
+    if steps and (alike := indistinct(mean_cosine_estimate(Sample(points)).value)):
+        notes.append(f"before the transforms, {alike}; what differs after them may be rounding noise")
+    return [sentence(note) for note in notes]
 
 
 def _fit(transform: posthoc.Chain, points: NDArray[Any], groups: Groups | None) -> None:
@@ -190,10 +208,11 @@ def _text(document: dict[str, Any], titles: Sequence[str]) -> str:
         f"{source['file']} (n = {source['n']:,}, d = {source['d']}) → {target['file']} (d = {target['d']}, {target['dtype']})",
     ]
     for counts in document["counts"]:
-        reported = ", ".join(f"{name} {value}" for name, value in counts.items() if name != "transform")
+        reported = ", ".join(f"{name} {value}" for name, value in counts.items() if name != "transform" and value)
         lines += [f"  {counts['transform']}: {reported}"] if reported else []
+    lines += [f"  {note}" for note in document["notes"]]
     kept = document["neighbours"]
     if kept["low"] is not None:
-        ends = f"95 % interval {kept['low']:.3f} to {kept['high']:.3f}, n = {kept['n']:,}"
-        lines.append(f"recall@10 of neighbours: {kept['recall10']:.3f} ({ends})")
+        ends = f"95 % interval {fixed(kept['low'], 3)} to {fixed(kept['high'], 3)}, n = {kept['n']:,}"
+        lines.append(f"recall@10 of neighbours: {fixed(kept['recall10'], 3)} ({ends})")
     return "\n".join(lines)

@@ -101,6 +101,8 @@ def ruler(
     progress(0, 3, "comparing all pairs")
     sides = sides_of(x, related_rows, generator, MOST_ROWS)
     floor = Floor(sides.cosines(x), sides.unrelated, sides.units)
+    if floor.count < FEWEST_ROWS and related_rows is None:
+        raise InputError("vectors: the rows cannot be told apart: nearly all point the same way", field="vectors")
     if floor.count < FEWEST_ROWS:
         raise InputError("pairs: hardly any pair of rows is unrelated", field="pairs")
     curve = np.linspace(0, 1, 1001)

@@ -8,6 +8,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, SerializerFunctionWrapHandler, model_serializer
 
 from isoviz.errors import InputError
+from isoviz.formatting import fixed, sentence
+from isoviz.metrics.cosine import indistinct
 
 
 class _Record(BaseModel):
@@ -133,18 +135,24 @@ class Ruler(_Record):
     relation: str | None = None
     cloud: dict[str, JsonValue] | None = None
 
+    @property
+    def alike(self) -> str:
+        """Says that the rows cannot be told apart, by the mean cosine of unrelated pairs; empty if they can."""
+        words = indistinct(float(np.mean(self.cosine)))
+        return f"{sentence(words)} What differs after a transform may be rounding noise." if words else ""
+
     def read(self, cosine: float) -> Reading:
         """Where a cosine stands. Raises `InputError` if it is none."""
         check_cosine(cosine)
         percentile = float(np.interp(cosine, self.cosine, self.percentile))
         noise = next(level for level in self.floor if level.share == 0.99)
-        place = f"{cosine:.3f} is above {_percent(percentile)} of unrelated pairs"
+        place = f"{fixed(cosine, 3)} is above {_percent(percentile)} of unrelated pairs"
         if cosine > noise.high:
-            place += f": above the noise floor of {noise.cosine:.3f}"
+            place += f": above the noise floor of {fixed(noise.cosine, 3)}"
         elif cosine < noise.low:
-            place += f": within the noise, whose floor is {noise.cosine:.3f}"
+            place += f": within the noise, whose floor is {fixed(noise.cosine, 3)}"
         else:
-            place += f": at the noise floor, {noise.low:.3f} to {noise.high:.3f}"
+            place += f": at the noise floor, {fixed(noise.low, 3)} to {fixed(noise.high, 3)}"
         if self.related is None:
             return Reading(cosine=cosine, percentile=percentile, probability=None, sentence=f"{place}.")
         if not self.related.separates:

@@ -244,13 +244,12 @@ def measure_variants(x: Matrix, relation: Relation | None, generator: np.random.
         paired = sides_of(x[rows], inside, generator, MOST_RELATED, paired=True)
     if paired is not None and min(paired.known.sum(), paired.unrelated.sum()) < FEWEST_RELATED:
         paired = None
-    ridge = float(x[fits].var(axis=0).mean())
     transforms = {
         "as they are": None,
         "centred": posthoc.zca(strength=0.0),
         "all-but-the-top": posthoc.all_but_the_top(),
         "each dimension standardised": posthoc.batch_norm(),
-        "soft ZCA whitening": posthoc.zca(eps=ridge),
+        "soft ZCA whitening": posthoc.zca(ridge=1.0),
         "CSLS": None,
     }
     found: list[Variant] = []

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.metrics.cloud import draw
-from isoviz.metrics.dimensions import outliers_of
+from isoviz.metrics.cloud import draw, resolution
+from isoviz.metrics.dimensions import dead_dimensions, outliers_of
 from isoviz.readouts import cosines, reading
 from isoviz.readouts.division import label_codes
 from isoviz.readouts.image import Image
@@ -44,6 +44,7 @@ class RogueDimensions:
         removed, standardised: k-NN accuracy against the cloud as it is: without the rogue dimensions, and with every dimension
             standardised; None if it cannot be measured.
         reason: why `removed` is None.
+        dead: dimensions that do not vary.
     """
 
     numbers: NDArray[np.int64]
@@ -60,6 +61,7 @@ class RogueDimensions:
     removed: Comparison | None = None
     standardised: Comparison | None = None
     reason: str = ""
+    dead: tuple[int, ...] = ()
 
 
 def rogue_dimensions(
@@ -81,7 +83,7 @@ def rogue_dimensions(
         independent: False if several points come from one text, which k-NN accuracy does not allow.
     """
     mean, spread = np.asarray(mean, np.float64), np.asarray(spread, np.float64)
-    by_mean, by_spread = outliers_of(mean), outliers_of(spread)
+    by_mean, by_spread = outliers_of(mean, std=spread), outliers_of(spread)
     numbers = np.union1d(by_mean, by_spread)
     extreme = np.maximum(
         np.abs(mean - mean.mean()) / (mean.std() or 1.0), np.abs(spread - spread.mean()) / (spread.std() or 1.0)
@@ -95,6 +97,7 @@ def rogue_dimensions(
         _robust_distance(mean)[numbers],
         _robust_distance(spread)[numbers],
         spread[numbers] ** 2 / total if total > 0 else np.full(len(numbers), np.nan),
+        dead=tuple(dead_dimensions(spread, mean, resolution(points)).tolist()),
     )
     return _measured(chosen, mean, spread, points, columns, independent) if len(numbers) else chosen
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isoviz.formatting import number
 from isoviz.metrics.cloud import Estimate, answer
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import Sample
@@ -28,6 +29,17 @@ def mean_cosine_estimate(sample: Sample) -> Estimate:
     if n < 2:
         return Estimate(float("nan"), f"it needs at least 2 vectors that are not zero, got {n}", note)
     return Estimate(float((total @ total - n) / (n * (n - 1))), note=note)
+
+
+INDISTINCT = 5e-5
+"""With a mean cosine closer to 1 than this, which prints as 1.0000, rows cannot be told apart by their direction."""
+
+
+def indistinct(cosine: float | None) -> str:
+    """Says that rows with this mean cosine cannot be told apart; empty if they can, or if it is undefined."""
+    if cosine is None or not 1 - cosine < INDISTINCT:  # nan: undefined
+        return ""
+    return f"the rows cannot be told apart: the mean cosine of two of them is {number(cosine)}"
 
 
 METRICS = Metric(

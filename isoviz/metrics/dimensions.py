@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -37,6 +37,10 @@ def _of_each(metric: str, points: Points, read: Callable[[Sample], NDArray[np.fl
 
 
 _BLOCK = 2**18  # correlations in memory at a time
+ROUNDING_OF_MEANS = 1e-5
+"""Means closer than this share of the median spread differ by rounding only: that of float32 sums, with room to spare."""
+DEAD = 1e-10
+"""A dimension whose spread is at most this share of the largest is dead; a whitening leaves 1e-13 of a constant one."""
 
 
 class StdHistogram(NamedTuple):
@@ -107,17 +111,40 @@ def outlier_dimensions(points: Points, threshold: float = 3.0) -> NDArray[np.int
     if len(x) == 0:
         warn_undefined("outlier_dimensions", "there are no points")
         return like(points, np.zeros(0, dtype=np.int64))
-    return like(points, outliers_of(centre(x)[1], threshold))
+    centred, means = centre(x)
+    return like(points, outliers_of(means, threshold, std_of(centred)))
 
 
-def outliers_of(means: NDArray[np.float64], threshold: float = 3.0) -> NDArray[np.int64]:
-    """As `outlier_dimensions`, from one number per dimension (d,), such as its mean."""
+def outliers_of(
+    means: NDArray[np.float64], threshold: float = 3.0, std: NDArray[np.float64] | None = None
+) -> NDArray[np.int64]:
+    """As `outlier_dimensions`, from one number per dimension (d,), such as its mean; with the spread of each, (d,), the
+    means of centred points are rounding error and never rogue."""
     distance = np.abs(means - means.mean())
     spread = float(np.sqrt(np.mean(distance**2)))
     if spread <= 1e-14 * float(np.abs(means).max()):  # equal up to round-off
         return np.zeros(0, dtype=np.int64)
-    outliers = np.flatnonzero(distance > threshold * spread)
+    least = threshold * spread if std is None else max(threshold * spread, ROUNDING_OF_MEANS * float(np.median(std)))
+    outliers = np.flatnonzero(distance > least)
     return outliers[np.argsort(-distance[outliers], kind="stable")].astype(np.int64)
+
+
+def dead_dimensions(
+    std: NDArray[np.float64], mean: NDArray[np.float64] | float = 0.0, eps: float = 0.0
+) -> NDArray[np.int64]:
+    """Dimensions that are constant, or vary by rounding only, ascending; none if no dimension varies.
+
+    Args:
+        std, mean: (d,) spread and mean of each dimension.
+        eps: `cloud.resolution` of the points.
+    """
+    alive = std > np.maximum(eps * np.abs(mean), DEAD * std.max(initial=0.0))
+    return np.flatnonzero(~alive) if alive.any() else np.zeros(0, dtype=np.int64)
+
+
+def dead_words(dead: Sequence[int]) -> str:
+    """These dimensions by number, at most eight."""
+    return f"Dead dimensions (they do not vary): {', '.join(map(str, dead[:8]))}{', …' if len(dead) > 8 else ''}"
 
 
 def rogue_share(points: Points) -> Value:

@@ -9,7 +9,8 @@ import numpy as np
 
 from isoviz import metrics
 from isoviz.metrics.cloud import Estimate
-from isoviz.metrics.dimensions import outliers_of
+from isoviz.metrics.cosine import indistinct
+from isoviz.metrics.dimensions import dead_dimensions, outliers_of
 from isoviz.metrics.partition_function import WeightSample, row_norms
 from isoviz.metrics.protocol import COSTS, CloudKind, Cost, Metric
 from isoviz.metrics.record import PENDING, CloudRecord, Dimensions, Reading, WeightsRecord
@@ -78,13 +79,29 @@ def reading_of(metric: Metric, sample: Any, *, interval: bool = True) -> Reading
     assert metric.estimate is not None
     estimate: Estimate = metric.estimate(sample)
     ends, why_not = None, ""
-    if interval and metric.interval is not None:
+    enough = metric.enough.points
+    if metric.interval is not None and (interval or (enough is not None and sample.n < enough(sample.d))):
         between = metric.interval(sample)
         ends, why_not = (None, between.problem) if between.problem else ((between.low, between.high), "")
+        if ends is not None and ends[1] - ends[0] > _width(metric, sample):
+            why = f"it {cannot_be_estimated(sample.n)}: its 95 % interval is wider than its range"
+            return Reading(undefined=why, note=estimate.note)
+        ends, why_not = (ends, why_not) if interval else (None, "")
     if estimate.problem:
         return Reading(undefined=estimate.problem, note=estimate.note, no_interval=why_not)
     value = tuple(map(float, estimate.value)) if np.ndim(estimate.value) else float(estimate.value)
     return Reading(value=value, note=estimate.note, interval=ends, no_interval=why_not, p=estimate.p)
+
+
+def cannot_be_estimated(n: int) -> str:
+    """What stands in place of a number whose interval is wider than its range."""
+    return f"cannot be estimated from {n:,} rows"
+
+
+def _width(metric: Metric, sample: Any) -> float:
+    """From a metric's lowest value to that of an isotropic population; its estimates may lie beyond both."""
+    low, high = metric.range.low, metric.at_isotropy.value
+    return np.inf if low is None or high is None else float(high(sample.n, sample.d)) - float(low(sample.n, sample.d))  # type: ignore[arg-type]
 
 
 def measure_cloud(
@@ -122,8 +139,9 @@ def dimensions_of(sample: Sample) -> Dimensions | None:
     biggest = float(np.abs(mean).max()) or 1.0
     return Dimensions(
         sigma=(float(std.min()), float(np.median(std)), float(std.max())),
-        outliers=tuple(int(index) for index in outliers_of(mean)[:20]),
+        outliers=tuple(int(index) for index in outliers_of(mean, std=std)[:20]),
         mean_norm=biggest * float(np.linalg.norm(mean / biggest)),
+        dead=tuple(int(index) for index in dead_dimensions(std, mean, sample.eps)[:20]),
     )
 
 
@@ -147,6 +165,8 @@ def notes_of(record: CloudRecord) -> list[str]:
     few_points = _few_points(record)
     if few_points:
         notes.append(few_points)
+    if alike := indistinct(record.number("mean_cosine")):
+        notes.append(alike)
     for slug, reading in record.readings.items():
         if reading.undefined == PENDING:
             notes.append(f"{slug} is {PENDING}")

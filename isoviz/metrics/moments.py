@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from isoviz.metrics.cloud import Estimate, too_few, undefined
 
 COLLAPSED = "all points are equal"
+WHITENED = "these rows were whitened on themselves, so they are not independent draws"
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,20 @@ def unbiased_estimate(m: Moments) -> Estimate:
     u, v = unbiased_sums(m)
     if not is_usable(u, m):
         return undefined(f"the {m.n} points differ in mutually orthogonal directions only; use more points")
+    if _is_white(m):
+        return undefined(WHITENED)
     return Estimate((v / u - 1.0) / (m.d - 1))
+
+
+def _is_white(m: Moments) -> bool:
+    """Whether the covariance is a multiple of a projection of rank 2 or more, which independent draws never give."""
+    if not isinstance(m.matrix, np.ndarray):
+        return False
+    ratio, mean = m.trace * m.trace / m.frobenius, m.frobenius / m.trace
+    if round(ratio) < 2 or abs(ratio - round(ratio)) > 1e-7 * ratio:  # second order in the spread of the eigenvalues
+        return False
+    difference = m.matrix @ m.matrix - mean * m.matrix
+    return sum_of_squares(difference) <= (1e-3 * mean) ** 2 * m.frobenius
 
 
 def _problem(m: Moments) -> str | None:

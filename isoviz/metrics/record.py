@@ -89,11 +89,13 @@ class Dimensions(_Record):
         sigma: (min, median, max) of the population standard deviations.
         outliers: rogue dimensions by mean activation, the most extreme first, at most 20.
         mean_norm: length of the mean vector.
+        dead: dimensions that do not vary, at most 20.
     """
 
     sigma: tuple[float, float, float]
     outliers: tuple[int, ...]
     mean_norm: float
+    dead: tuple[int, ...] = ()
 
 
 class CloudRecord(_Readings):

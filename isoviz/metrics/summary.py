@@ -36,7 +36,8 @@ def as_json(record: CloudRecord) -> dict[str, Any]:
     undefined, with the reason in `warnings`; isoscore_unbiased_interval: [low, high] at 95 % by the jackknife over points,
     valid for independent points only; epps_pulley_p: of the hypothesis that the points come from an isotropic Gaussian; ev: at
     most 50 values; sigma (min, median and max population standard deviation of the
-    dimensions), outlier_dimensions (at most 20, the most extreme first), mean_norm: length of the mean vector.
+    dimensions), outlier_dimensions (at most 20, the most extreme first), dead_dimensions (at most 20, they do
+    not vary), mean_norm: length of the mean vector.
     """
     values: dict[str, Any] = {"n": record.n, "d": record.d, "n_per_d": record.n / record.d if record.d else None}
     for slug, reading in record.readings.items():
@@ -54,6 +55,7 @@ def as_json(record: CloudRecord) -> dict[str, Any]:
     names = ("min", "median", "max")
     values["sigma"] = dict(zip(names, of_dimensions.sigma, strict=True)) if of_dimensions else None
     values["outlier_dimensions"] = list(of_dimensions.outliers) if of_dimensions else []
+    values["dead_dimensions"] = list(of_dimensions.dead) if of_dimensions else []
     values["mean_norm"] = of_dimensions.mean_norm if of_dimensions else None
     values.setdefault("twonn", None)
     values["warnings"] = notes_of(record)

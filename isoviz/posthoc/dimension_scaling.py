@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, cast
+from dataclasses import replace
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import model_validator
 
+from isoviz.formatting import number
 from isoviz.methods import batchnorm as methods
 from isoviz.methods.isobn import SCALE, IsoBN, IsoBNParams, isobn_scale
 from isoviz.metrics.dimensions import dimension_std
@@ -15,19 +18,30 @@ from isoviz.parameters import declared_in
 from isoviz.posthoc.directions import SMALLEST
 from isoviz.posthoc.factored import FactoredCloud
 from isoviz.posthoc.protocol import CataloguedTransform, Effects, InTraining, Learnt, Paper, Params, parameter
+from isoviz.posthoc.ridge import EVEN, RidgeParams, given_once, words
 
 
-class BatchNormParams(Params):
+class BatchNormParams(RidgeParams):
     """Parameters of batch normalisation."""
 
+    ridge: float | None = parameter(
+        None,
+        label="Floor",
+        symbol="ε / mean variance",
+        help=(
+            "ε, added to the variance under the root, as a multiple of the mean variance. Dimensions with a variance far "
+            "below it end up below unit variance. Empty: the absolute ε counts."
+        ),
+        source="our addition: the same effect on a cloud in any unit",
+        ge=0,
+        le=1e6,
+        start=1e-5,
+    )
     eps: float = parameter(
         1e-5,
-        label="Floor",
+        label="Floor, absolute",
         symbol="ε",
-        help=(
-            "Added to the variance under the root. Dimensions with a standard deviation far below √ε end up below unit "
-            "variance."
-        ),
+        help="ε in the unit of a variance; it counts only if the multiple is empty.",
         source="Ioffe & Szegedy 2015, algorithm 1; the usual default in frameworks",
         ge=0,
         le=1e6,
@@ -50,7 +64,7 @@ class BatchNorm(CataloguedTransform):
     params: BatchNormParams
     traps = (
         "Correlations do not change, so correlated dimensions still share one dominant direction.",
-        "Dimensions that hardly vary hold rounding noise, which grows by up to 1/√ε (316) times; see `tiny_dimensions`.",
+        "Dimensions that hardly vary hold rounding noise, which grows by up to 1/√ε times; see `tiny_dimensions`.",
     )
     effects = Effects(
         isoscore="that of the correlation matrix: up or down",
@@ -70,17 +84,32 @@ class BatchNorm(CataloguedTransform):
         std = np.asarray(dimension_std(x))
         scale = self._scale(std, mean, eps)
         tiny = int(np.count_nonzero(std <= 1e-6 * np.median(std)))
-        return Learnt({"mean": mean, "scale": scale}, {"tiny_dimensions": tiny})
+        return Learnt({"mean": mean, "scale": scale}, {"tiny_dimensions": tiny}, self._notes(std, scale))
+
+    def _notes(self, std: NDArray[np.float64], scale: NDArray[np.float64]) -> tuple[str, ...]:
+        """Says which dimensions ε swamps, and which hold no more than rounding noise."""
+        swamped = words(self.params.floor(float(np.mean(std**2))), std**2, len(std))
+        after = (
+            f"{swamped}. The median σ after it is {number(float(np.median(std * scale)), 3)}, not 1" if swamped else ""
+        )
+        tiny = np.flatnonzero(std <= 1e-6 * np.median(std))
+        named = f"{', '.join(map(str, tiny[:8]))}{', …' if len(tiny) > 8 else ''}"
+        noise = "" if not len(tiny) else f"dimensions that hold no more than rounding noise: {named}"
+        return tuple(filter(None, [after, noise]))
 
     def _scale(self, std: NDArray[np.float64], mean: NDArray[np.float64], eps: float) -> NDArray[np.float64]:
-        spread = np.hypot(std, np.sqrt(self.params.eps))
-        if self.params.eps == 0:
+        floor = self.params.floor(float(np.mean(std**2)))
+        spread = np.hypot(std, np.sqrt(floor))
+        if floor == 0:
             spread = np.where(std > eps * np.abs(mean), std, 0.0)  # a spread below the input's rounding counts as 0
         scale: NDArray[np.float64] = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > SMALLEST)
         return scale
 
     def act(self, cloud: FactoredCloud) -> FactoredCloud:
-        return cloud.scaled(self._scale(cloud.std, cloud.mean, cloud.resolution), mean=np.zeros(cloud.width))
+        std = cloud.std
+        scale = self._scale(std, cloud.mean, cloud.resolution)
+        image = cloud.scaled(scale, mean=np.zeros(cloud.width))
+        return replace(image, notes=(*cloud.notes, *self._notes(std, scale)))
 
 
 DEFAULT_EPS = {"paper": 0.1, "code": 1e-3}
@@ -94,7 +123,10 @@ class IsoBNTransformParams(Params):
         None,
         label="Floor",
         symbol="ε",
-        help="Added to σγ so that dimensions with almost no variance are not amplified. Empty: 0.1 (paper) or 0.001 (code).",
+        help=(
+            "Added to σγ so that dimensions with almost no variance are not amplified. Empty: 0.1 (paper) or 0.001 (code), as in "
+            "training."
+        ),
         source="IsoBN, section 4.1 (0.1 with γ as a sum; the authors' code uses 1e-3 with γ as a mean)",
         ge=1e-12,
         le=1000,
@@ -104,10 +136,23 @@ class IsoBNTransformParams(Params):
         "form",
         help="paper: γ sums ρ². code: γ averages ρ², and ε is also added under the root of equation 7.",
     )
+    ridge: float | None = parameter(
+        None,
+        label="Floor, relative",
+        symbol="ε / σ",
+        help="ε as a multiple of the root mean square σ of the dimensions, instead of its own unit.",
+        source="our addition: the same effect on a cloud in any unit",
+        ge=1e-12,
+        le=1e6,
+    )
+
+    @model_validator(mode="after")
+    def _given_once(self) -> Self:
+        return given_once(self)
 
     @property
     def floor(self) -> float:
-        """ε: the given value, or the default of the form."""
+        """ε in its unit: the given value, or the default of the form."""
         return DEFAULT_EPS[self.form] if self.eps is None else self.eps
 
 
@@ -143,20 +188,33 @@ class IsoBNTransform(CataloguedTransform):
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         centred, _ = centre(x)
         covariance = centred.T @ centred / len(x)
-        return Learnt({"scale": self._factors(covariance)})
+        factors = self._factors(covariance)
+        return Learnt({"scale": factors}, notes=self._notes(factors))
 
     def _factors(self, covariance: NDArray[np.float64]) -> NDArray[np.float64]:
         """θ̄ (d,) from Σ (d, d), divisor n."""
         std = np.sqrt(covariance.diagonal())
-        scale: NDArray[np.float64] = isobn_scale(covariance, std, self.params.beta, self.params.floor, self.params.form)
+        size = float(np.sqrt(np.mean(std**2)))
+        floor = self.params.floor if self.params.ridge is None or size == 0 else self.params.ridge * size
+        scale: NDArray[np.float64] = isobn_scale(covariance, std, self.params.beta, floor, self.params.form)
         return scale
+
+    def _notes(self, factors: NDArray[np.float64]) -> tuple[str, ...]:
+        even = self.params.beta > 0 and float(factors.max()) < EVEN * float(factors.min())
+        return (
+            ("all factors are almost equal, so the shape hardly changes: ε is large beside σγ, or σγ is even",)
+            if even
+            else ()
+        )
 
     def act(self, cloud: FactoredCloud) -> FactoredCloud:
         n = cloud.base.n_train
         factors = self._factors(cloud.train_covariance * ((n - 1) / n))
-        return cloud.scaled(factors, mean=cloud.mean * factors)
+        return replace(cloud.scaled(factors, mean=cloud.mean * factors), notes=(*cloud.notes, *self._notes(factors)))
 
     @classmethod
-    def in_training(cls, params: Any) -> InTraining:
+    def in_training(cls, params: Any) -> InTraining | str:
+        if params.ridge is not None:
+            return "in training ε has its own unit: give eps"
         note = "In training the statistics change with the encoder, and the encoder adapts to the scaling."
         return InTraining("isobn", {"beta": params.beta, "eps": params.floor, "form": params.form}, note)

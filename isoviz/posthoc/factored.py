@@ -22,6 +22,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.metrics.dimensions import dead_dimensions
 from isoviz.metrics.moments import centre
 from isoviz.posthoc.directions import std_above_rounding
 
@@ -122,6 +123,9 @@ class FactoredCloud:
         mean: μ, (w,), the image of the training split's mean.
         resolution: `isoviz.metrics.cloud.resolution` of the stored vectors.
         only_rounding: whether the training points vary only by rounding error in every remaining direction.
+        notes: what the user must know of the transforms, as `Learnt.notes`.
+        whitened: whether one of them is a whitening, after which training points are not independent draws.
+        simplex: whether the last one puts all training points equally far from each other.
     """
 
     base: Coordinates
@@ -130,6 +134,9 @@ class FactoredCloud:
     mean: Matrix
     resolution: float
     only_rounding: bool = False
+    notes: tuple[str, ...] = ()
+    whitened: bool = False
+    simplex: bool = False
 
     @classmethod
     def of_points(cls, train: Matrix, validation: Matrix, resolution: float) -> Self:
@@ -166,6 +173,17 @@ class FactoredCloud:
         """Root mean square of the population standard deviations of the dimensions."""
         n = self.base.n_train
         return float(np.sqrt(self.variances.sum() * (n - 1) / n / self.width))
+
+    @property
+    def dead(self) -> list[int]:
+        """The image's own dimensions that do not vary over the training points."""
+        if self.basis is None:
+            variances = self.variances
+        elif self.base.diagonal:
+            variances = self.basis**2 @ self.variances
+        else:
+            variances = self.train_covariance.diagonal()
+        return dead_dimensions(np.sqrt(np.maximum(variances, 0.0)), self.mean, self.resolution).tolist()
 
     @property
     def principal_std(self) -> Matrix:

@@ -104,7 +104,8 @@ class LanguageRemoval(CataloguedTransform):
                 directions[group + 1, :, : leading.shape[1]] = leading
             else:
                 means[group + 1] = rows.mean(axis=0)
-        return Learnt({"means": means, "directions": directions}, {"single": single})
+        note = f"{single} languages have one row, which becomes 0"
+        return Learnt({"means": means, "directions": directions}, {"single": single}, (note,) if single else ())
 
     def apply(self, x: Any, learnt: dict[str, Any], groups: Groups | None = None) -> Any:
         assert groups is not None

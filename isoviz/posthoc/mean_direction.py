@@ -56,7 +56,8 @@ class MeanRemoval(CataloguedTransform):
         removed = float(np.abs(mean).max()) > floor * float(np.abs(x).max())
         unit = mean / (np.abs(mean).max() or 1.0)  # so that squares neither overflow nor underflow
         direction = unit / np.linalg.norm(unit) if removed else np.zeros_like(mean)
-        return Learnt({"direction": direction, "floor": np.array([floor])}, {"removed": int(removed)})
+        notes = () if removed else ("nothing is removed, because the mean is 0",)
+        return Learnt({"direction": direction, "floor": np.array([floor])}, {"removed": int(removed)}, notes)
 
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         direction = learnt["direction"]

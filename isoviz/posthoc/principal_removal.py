@@ -85,7 +85,13 @@ class AllButTheTop(CataloguedTransform):
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         axes = principal_axes(x, eps)
         directions = axes.leading(self._count(x.shape[1]))
-        return Learnt({"mean": axes.mean, "directions": directions}, {"removed": directions.shape[1]})
+        removed = directions.shape[1]
+        notes = self._notes(removed, x.shape[1])
+        return Learnt({"mean": axes.mean, "directions": directions}, {"removed": removed}, notes)
+
+    def _notes(self, removed: int, d: int) -> tuple[str, ...]:
+        wanted = self._count(d)
+        return (f"only {removed} of {wanted} directions to be removed hold any variance",) if removed < wanted else ()
 
     def _count(self, d: int) -> int:
         """D in d dimensions."""
@@ -110,7 +116,10 @@ class AllButTheTop(CataloguedTransform):
         if self.params.literal:
             directions = cloud.directions[:, removed]
             mean = -(cloud.mean @ directions) @ directions.T
-        return replace(cloud.scaled(factors, mean=mean), only_rounding=cloud.only_rounding or count >= rank)
+        notes = (*cloud.notes, *self._notes(len(removed), cloud.width))
+        return replace(
+            cloud.scaled(factors, mean=mean), only_rounding=cloud.only_rounding or count >= rank, notes=notes
+        )
 
     def affine(self) -> Affine:
         mean, directions = self.learnt.arrays["mean"], self.learnt.arrays["directions"]
@@ -219,7 +228,9 @@ class ClusterBased(CataloguedTransform):
             directions[index, :, : leading.shape[1]] = leading
             flattened += axes.rank <= remove
         arrays = {"origin": origin, "centroids": centroids[occupied], "means": means, "directions": directions}
-        return Learnt(arrays, {"flattened": flattened, "clusters": len(occupied)})
+        note = f"all rows of {flattened} of {len(occupied)} clusters become 0, because they span too few directions"
+        counts = {"flattened": flattened, "clusters": len(occupied)}
+        return Learnt(arrays, counts, (note,) if flattened else ())
 
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         labels = _nearest(x - learnt["origin"], learnt["centroids"])

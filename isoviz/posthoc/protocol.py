@@ -87,10 +87,12 @@ class Learnt:
     Attributes:
         arrays: float64 arrays for `apply`.
         counts: integers to report to the user ("dropped": 3).
+        notes: what the user must know of this fit, each a sentence without capital and full stop; not part of the state.
     """
 
     arrays: dict[str, NDArray[np.float64]]
     counts: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -360,7 +362,7 @@ class CataloguedTransform(Transform):
     def _fit(self, x: NDArray[np.float64], eps: float, groups: Groups | None = None) -> None:
         learnt = self.learn(x, eps, **self._needed(groups))
         arrays = {name: np.ascontiguousarray(value, dtype=np.float64) for name, value in learnt.arrays.items()}
-        self._learnt = Learnt(arrays, learnt.counts)
+        self._learnt = Learnt(arrays, learnt.counts, learnt.notes)
 
     def _map(self, x: Any, groups: Groups | None = None) -> Any:
         arrays: dict[str, Any] = dict(self.learnt.arrays)

@@ -141,7 +141,9 @@ class Binary(CataloguedTransform):
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         threshold = centre(x)[1] if self.params.centre else np.zeros(x.shape[1])
         positive = np.count_nonzero(x > threshold, axis=0)
-        return Learnt({"threshold": threshold}, {"silent": int(np.isin(positive, [0, len(x)]).sum())})
+        silent = int(np.isin(positive, [0, len(x)]).sum())
+        note = f"{silent} of {x.shape[1]} dimensions have the same sign in all rows and carry nothing"
+        return Learnt({"threshold": threshold}, {"silent": silent}, (note,) if silent else ())
 
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         return (x > learnt["threshold"]) * 2.0 - 1.0 + 0.0 * x  # the last term gives a tensor its gradient, which is 0

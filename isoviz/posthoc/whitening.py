@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from isoviz.errors import InputError
 from isoviz.posthoc.directions import Axes, peak_signs, principal_axes
 from isoviz.posthoc.factored import FactoredCloud
-from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, parameter
+from isoviz.posthoc.ridge import RidgeParams, words
 
 TOLERANCE = 1e-7
+SIMPLEX = "any two of the {} rows that it is fitted on get the same cosine, −1/{}. Their neighbours are gone; this is no rise of isotropy"
 
 
-class WhiteningParams(Params):
+class WhiteningParams(RidgeParams):
     """Parameters of both whitenings."""
 
     strength: float = parameter(
@@ -29,15 +31,6 @@ class WhiteningParams(Params):
         le=1,
         slider=(0, 1, 0.05),
         start=0.5,
-    )
-    eps: float = parameter(
-        0.0,
-        label="Ridge",
-        symbol="ε",
-        help="Added to every eigenvalue. At 0, directions with almost no variance are dropped instead.",
-        source="our addition: add ε, or drop directions without variance",
-        ge=0,
-        le=1e6,
     )
 
 
@@ -56,8 +49,12 @@ class Whitening(CataloguedTransform):
 
     def _axes(self, x: NDArray[np.float64], eps: float) -> tuple[Axes, NDArray[np.float64]]:
         """The principal axes of a cloud (n, d) and the factor of each, (r,); for directions beyond the r axes it is 0."""
-        axes = principal_axes(x, eps, full=self.params.strength == 0 or self.params.eps > 0)
+        axes = principal_axes(x, eps, full=self.params.strength == 0 or self.params.floor(1.0) > 0)
         return axes, self._factors(axes.std, x.shape[1])
+
+    def _floor(self, std: NDArray[np.float64], d: int) -> float:
+        """ε from the standard deviations of the principal directions."""
+        return self.params.floor(float(std @ std) / d)
 
     def _factors(self, std: NDArray[np.float64], d: int) -> NDArray[np.float64]:
         """The factor (λ + ε)^(−s/2) of each principal direction from its standard deviation, both (r,).
@@ -67,11 +64,34 @@ class Whitening(CataloguedTransform):
         """
         if self.params.strength == 0:
             return np.ones_like(std)
-        if self.params.eps > 0:
-            ridged: NDArray[np.float64] = np.hypot(std, np.sqrt(self.params.eps)) ** -self.params.strength
+        if (floor := self._floor(std, d)) > 0:
+            ridged: NDArray[np.float64] = np.hypot(std, np.sqrt(floor)) ** -self.params.strength
             return ridged
         nonzero = std > std.max() * np.sqrt(TOLERANCE * np.sqrt(d))
         return np.where(nonzero, np.where(nonzero, std, 1.0) ** -self.params.strength, 0.0)
+
+    def _notes(self, std: NDArray[np.float64], kept: int, n: int, d: int, width: int) -> tuple[str, ...]:
+        """What an image of `width` directions of which `kept` are not 0 owes to few points, to directions without variance or to ε."""
+        if self.params.strength == 0:
+            return ()
+        if self._white_simplex(kept, n):
+            return (SIMPLEX.format(n, n - 1),)
+        dropped = f"{width - kept} of {width} directions hold almost no variance and are dropped"
+        return tuple(
+            filter(None, [dropped if kept < width else "", words(self._floor(std, d), std**2, d, self.params.strength)])
+        )
+
+    def _white_simplex(self, kept: int, n: int) -> bool:
+        """Whether the n points of the fit set come out equally far from each other."""
+        return self.params.strength == 1 and self.params.floor(1.0) == 0 and kept == n - 1 > 1
+
+    def _whitened(self, cloud: FactoredCloud, std: NDArray[np.float64], kept: int, width: int) -> FactoredCloud:
+        """The image with its notes."""
+        if self.params.strength == 0:
+            return cloud
+        n = cloud.base.n_train
+        notes = self._notes(std, kept, n, len(std), width)
+        return replace(cloud, notes=(*cloud.notes, *notes), whitened=True, simplex=self._white_simplex(kept, n))
 
 
 ZCA_BIBTEX = """\
@@ -101,16 +121,16 @@ SOFT = "Soft-ZCA whitening"
 class ZCAParams(WhiteningParams):
     """Parameters of ZCA whitening."""
 
-    eps: float = parameter(
-        0.0,
+    ridge: float | None = parameter(
+        None,
         label="Ridge",
-        symbol="ε",
+        symbol="ε / mean variance",
         help=(
-            "Added to every eigenvalue. Above 0 this is soft-ZCA, which whitens strong directions and stretches weak ones "
-            "less. At 0, directions with almost no variance are dropped instead."
+            "ε, added to every eigenvalue, as a multiple of the mean variance. Above 0 this is soft-ZCA, which whitens strong "
+            "directions and stretches weak ones less. Empty: the absolute ε counts."
         ),
-        source="Soft-ZCA: Diera et al. 2024, arXiv 2411.17538",
-        sweep=(0.01, 0.1),
+        source="Soft-ZCA: Diera et al. 2024, arXiv 2411.17538, with ε in the unit of a variance",
+        sweep=(0.1, 1.0),
         suggested=True,
         ge=0,
         le=1e6,
@@ -139,8 +159,8 @@ class ZCA(Whitening):
     traps = (
         "With fewer points than dimensions the fit set becomes perfectly white in its own span; other points do not.",
         "Without a ridge, directions with almost no variance are dropped, not stretched; see `dropped`.",
-        "ε has the unit of a variance: the same ε can have no effect on one cloud, a mild effect on another, and swamp the "
-        "variance of a third.",
+        "`ridge` is a multiple of the mean variance. `eps` has the unit of a variance: the same `eps` can have no effect on one "
+        "cloud, a mild effect on another, and swamp the variance of a third.",
         "At full strength the directions with the least variance, often noise, get the same weight as those with the most.",
     )
     effects = Effects(
@@ -153,18 +173,20 @@ class ZCA(Whitening):
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         axes, factors = self._axes(x, eps)
         matrix = (axes.directions * factors) @ axes.directions.T
-        dropped = x.shape[1] - int(np.count_nonzero(factors))
-        return Learnt({"mean": axes.mean, "matrix": matrix}, {"dropped": dropped})
+        (n, d), kept = x.shape, int(np.count_nonzero(factors))
+        notes = self._notes(axes.std, kept, n, d, d)
+        return Learnt({"mean": axes.mean, "matrix": matrix}, {"dropped": d - kept}, notes)
 
     def act(self, cloud: FactoredCloud) -> FactoredCloud:
-        factors = self._factors(cloud.principal_std, cloud.width)
-        return cloud.scaled(factors, mean=np.zeros(cloud.width))
+        std, d = cloud.principal_std, cloud.width
+        factors = self._factors(std, d)
+        return self._whitened(cloud.scaled(factors, mean=np.zeros(d)), std, int(np.count_nonzero(factors)), d)
 
     @classmethod
     def name(cls, params: Any) -> str:
         if params.strength == 0:
             return f"Centring ({cls.title} at strength 0)"
-        return SOFT if params.eps > 0 else cls.title
+        return SOFT if params.floor(1.0) > 0 else cls.title
 
 
 PCA_BIBTEX = """\
@@ -225,9 +247,9 @@ class PCAWhitening(Whitening):
         matrix = np.zeros((d, count))  # n < d points span fewer directions than requested
         available = min(count, len(factors))
         matrix[:, :available] = axes.directions[:, :available] * factors[:available]
-        return Learnt(
-            {"mean": axes.mean, "matrix": matrix}, {"dropped": count - int(np.count_nonzero(factors[:count]))}
-        )
+        kept = int(np.count_nonzero(factors[:count]))
+        notes = self._notes(axes.std, kept, len(x), d, count)
+        return Learnt({"mean": axes.mean, "matrix": matrix}, {"dropped": count - kept}, notes)
 
     def image_width(self, d: int) -> int:
         count = d if self.params.components is None else self.params.components
@@ -243,4 +265,5 @@ class PCAWhitening(Whitening):
         factors[leading] = self._factors(std, cloud.width)[leading]
         basis = np.zeros((count, len(std)))
         basis[np.arange(count), leading] = peak_signs(cloud.directions[:, leading])
-        return replace(cloud.scaled(factors, mean=np.zeros(count)), basis=basis)
+        image = replace(cloud.scaled(factors, mean=np.zeros(count)), basis=basis)
+        return self._whitened(image, std, int(np.count_nonzero(factors)), count)

@@ -191,7 +191,8 @@ def odd_columns(table: pa.Table, names: list[str]) -> list[str]:
     )
     if len(points) < _FEWEST_ROWS:
         return []
-    whole = (points % 1 == 0).all(axis=0)
+    varies = points.max(axis=0) > points.min(axis=0)  # a dead dimension is none of these
+    whole = (points % 1 == 0).all(axis=0) & varies
     steps = np.diff(points, axis=0)
     monotone = (steps > 0).all(axis=0) | (steps < 0).all(axis=0)
     sizes = np.median(np.abs(points), axis=0)

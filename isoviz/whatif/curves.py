@@ -121,6 +121,8 @@ def axes(steps: Sequence[Step], d: int) -> list[Axis]:
     for index, step in enumerate(steps):
         for name, parameter in type(step.params).model_fields.items():
             extra = parameter.json_schema_extra if isinstance(parameter.json_schema_extra, dict) else {}
+            if name == ("ridge" if getattr(step.params, "ridge", None) is None and "eps" in step.changed else "eps"):
+                continue  # ε is given once
             grid = _grid(extra, name, parameter.annotation in (int, int | None), width)
             if grid is None:
                 continue
@@ -147,7 +149,7 @@ def _grid(extra: Mapping[str, Any], name: str, whole: bool, d: int) -> list[floa
     if name in _KEPT:
         powers = [2**power for power in range(1, d.bit_length()) if 2**power < d]
         return [float(count) for count in (*powers, d)]
-    if name == "eps":
+    if name in ("ridge", "eps"):
         return list(_RIDGES)
     if extra.get("stops"):
         return sorted(map(float, extra["stops"]))

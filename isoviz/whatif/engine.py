@@ -21,6 +21,7 @@ from isoviz.exploring.jobs import PREPARE
 from isoviz.jobs.kinds import Job, JobKind, Lane
 from isoviz.metrics.cloud import resolution
 from isoviz.metrics.measuring import reading_of
+from isoviz.metrics.moments import WHITENED
 from isoviz.metrics.protocol import Metric
 from isoviz.metrics.sample import Sample
 from isoviz.metrics.scores import REPORTED_ZETA
@@ -31,6 +32,7 @@ from isoviz.posthoc.groups import Groups
 from isoviz.readouts import cosines, labels, reading
 from isoviz.readouts.cosines import Cosines
 from isoviz.readouts.division import Division, Part, divide
+from isoviz.readouts.isotropy import Isotropy
 from isoviz.readouts.reading import Comparison
 from isoviz.statistics import paired_bootstrap
 from isoviz.statistics.paired_bootstrap import Difference, Statistic
@@ -92,6 +94,10 @@ class Answer:
         readouts: quick read-outs by slug.
         reasons: name of an undefined value → reason.
         only_rounding: only rounding error is left (`FactoredCloud.only_rounding`).
+        isotropy: IsoScore, to be compared with that of another chain.
+        notes: what the transforms dropped or could not do, each a sentence without full stop.
+        dead: dimensions of the rows that transforms are fitted on that do not vary.
+        simplex: `FactoredCloud.simplex`.
     """
 
     n: int
@@ -101,6 +107,10 @@ class Answer:
     readouts: Mapping[str, Statistic] = field(repr=False, default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
     only_rounding: bool = False
+    isotropy: Isotropy = field(repr=False, default_factory=lambda: Isotropy(None, None, 0))
+    notes: tuple[str, ...] = ()
+    dead: Sequence[int] = ()
+    simplex: bool = False
 
 
 @dataclass(frozen=True)
@@ -156,6 +166,7 @@ class WhatIf:
         self._fulls = SharedCache(limit=_FULLS)
         self._start: FactoredCloud | None = None
         self._images = object()  # part of the keys of IMAGES: unique to this cloud
+        self._overlaps = isinstance(source, Division) and bool(np.isin(source.rows, source.fit).any())
 
     # ------------------------------------------------------------------ images
 
@@ -202,11 +213,11 @@ class WhatIf:
         coordinates = step.kind.coordinates
         if coordinates is None:
             transform, fitted = self._transform(step, before)
-            make = functools.partial(_moved, transform, cloud, fitted, self.groups)
+            make = functools.partial(_moved, step, transform, cloud, fitted, self.groups)
             return self._stored(f"{before}~{step.text}", make, build)
         if not cloud.has(coordinates):
             cloud = self._along(coordinates, cloud, before, build)
-        return step.make().act(cloud)
+        return _titled(step, cloud, step.make().act(cloud))
 
     def _along(self, coordinates: Kind, cloud: FactoredCloud, before: str, build: bool) -> FactoredCloud:
         if cloud.has_cached(coordinates):
@@ -255,6 +266,8 @@ class WhatIf:
         rows = self.annotations.head
         sample = ImageSample(cloud, np.zeros((0, cloud.width)) if rows is None else rows.head.weight)
         values, reasons = _measured(instant_metrics(), sample)
+        if cloud.whitened and self._overlaps:
+            values["isoscore_unbiased"], reasons["isoscore_unbiased"] = None, WHITENED
         spectrum = sample.eigenvalues
         ev = None if spectrum is None else cumulative_shares(spectrum, min(EV_KEPT, sample.n, sample.d))
         readouts: dict[str, Statistic] = {}
@@ -267,7 +280,9 @@ class WhatIf:
                 reasons["frozen"] = f"the frozen head reads {rows.head.width} numbers, the chain leaves {sample.d}"
             elif frozen.value is None:
                 reasons["frozen"] = "the metric is undefined for these predictions"
-        return Answer(sample.n, sample.d, values, ev, readouts, reasons, cloud.only_rounding)
+        isotropy = Isotropy(values["isoscore"], sample.influence, sample.n)
+        told = isotropy, cloud.notes, cloud.dead, cloud.simplex
+        return Answer(sample.n, sample.d, values, ev, readouts, reasons, cloud.only_rounding, *told)
 
     def comparison(self, steps: Sequence[Step], slug: str) -> Comparison:
         """One read-out of a set against no transform."""
@@ -425,13 +440,23 @@ def _naming(step: Step) -> Iterator[None]:
         raise InputError(f"{step.title}: {error}", field="chain") from None
 
 
-def _moved(transform: posthoc.Transform, cloud: FactoredCloud, fitted: bool, groups: Splits) -> FactoredCloud:
+def _titled(step: Step, before: FactoredCloud, image: FactoredCloud) -> FactoredCloud:
+    """The image whose newest notes name the step."""
+    own = (f"{step.title}: {note}" for note in image.notes[len(before.notes) :])
+    return replace(image, notes=(*before.notes, *own))
+
+
+def _moved(
+    step: Step, transform: posthoc.Transform, cloud: FactoredCloud, fitted: bool, groups: Splits
+) -> FactoredCloud:
     """Apply a step that cannot act on factors to every point."""
     splits = cloud.image(cloud.train), cloud.image(cloud.validation)
     if not fitted:
         transform.fit(splits[0], groups[0])
     train, validation = (np.asarray(transform.transform(*split)) for split in zip(splits, groups, strict=True))
-    return replace(FactoredCloud.of_points(train, validation, cloud.resolution), only_rounding=cloud.only_rounding)
+    notes = (*cloud.notes, *(transform.learnt.notes if isinstance(transform, posthoc.CataloguedTransform) else ()))
+    flags = {"only_rounding": cloud.only_rounding, "whitened": cloud.whitened, "notes": notes}
+    return _titled(step, cloud, replace(FactoredCloud.of_points(train, validation, cloud.resolution), **flags))
 
 
 def _measured(metrics_to_measure: Iterable[Metric], sample: Sample) -> tuple[dict[str, float | None], dict[str, str]]:

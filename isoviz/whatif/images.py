@@ -6,18 +6,26 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from isoviz.metrics.moments import Moments, sum_of_squares
+from isoviz.metrics.cloud import draw
+from isoviz.metrics.moments import Moments, prefers_gram, sum_of_squares
 from isoviz.metrics.sample import Directions, Sample
 from isoviz.posthoc.factored import FactoredCloud, Matrix
 from isoviz.readouts.image import Image
+from isoviz.readouts.isotropy import influence_of
 from isoviz.whatif.request import LayerRequest
 
 _GIB: Final = 1 << 30
+JUDGED: Final = 512
+"""Most rows from which the interval of a ratio of scores is computed, so that it costs milliseconds."""
+FEW: Final = 64
+"""From fewer rows the unbiased score may have an interval wider than its range (`reading_of`)."""
 
 
 class SharedCache:
@@ -135,18 +143,11 @@ class ImageSample(Sample):
         """T, F and Q, which do not depend on the orthonormal basis, and the covariance in the basis of the coordinates."""
         if self.n < 2:
             return None
-        cloud = self._cloud
-        alive = cloud.factors != 0
-        factors = cloud.factors[alive]
-        covariance = cloud.base.validation_covariance
-        variances = covariance.diagonal()[alive] * factors**2
-        largest = float(variances.max()) if alive.any() else 0.0
-        if largest <= (self.eps * float(np.abs(self._mean).max())) ** 2:
+        alive, unit, matrix = self._scaled
+        if unit == 0:
             return Moments(self.n, self.d, 0.0, 0.0, 0.0, None, True)
-        factors = factors / np.sqrt(largest)  # scores do not depend on the unit, but fourth powers may overflow
-        matrix = factors[:, None] * covariance[np.ix_(alive, alive)] * factors
-        squares = self._squares / largest
-        return Moments(
+        squares = self._squares / unit**2
+        moments = Moments(
             n=self.n,
             d=self.d,
             trace=float(matrix.diagonal().sum()),
@@ -155,6 +156,36 @@ class ImageSample(Sample):
             matrix=matrix,
             collapsed=False,
         )
+        if self.n >= FEW:
+            return moments
+        x = self._points[:, alive] / unit  # an interval, without which so few points say little, needs them
+        gram = x @ x.T / (self.n - 1) if prefers_gram(*x.shape) else matrix
+        return replace(moments, matrix=gram, centred=x)
+
+    @cached_property
+    def _scaled(self) -> tuple[NDArray[np.bool_], float, Matrix]:
+        """Which coordinates have a factor, the largest standard deviation (0 if it is rounding), and the covariance in that unit:
+        scores do not depend on it, but fourth powers may overflow."""
+        cloud = self._cloud
+        alive = cloud.factors != 0
+        factors = cloud.factors[alive]
+        covariance = cloud.base.validation_covariance
+        variances = covariance.diagonal()[alive] * factors**2
+        largest = float(variances.max()) if alive.any() else 0.0
+        if largest <= (self.eps * float(np.abs(self._mean).max())) ** 2:
+            return alive, 0.0, covariance
+        unit = float(np.sqrt(largest))
+        factors = factors / unit
+        return alive, unit, factors[:, None] * covariance[np.ix_(alive, alive)] * factors
+
+    @property
+    def influence(self) -> Matrix | None:
+        """Of the same rows of every image, see `isoviz.readouts.isotropy`; None if it is undefined."""
+        alive, unit, matrix = self._scaled
+        if self.n < 2 or unit == 0:
+            return None
+        rows = draw(self.n, JUDGED)
+        return influence_of(self._points[rows][:, alive] / unit, self._squares[rows] / unit**2, matrix, self.d)
 
     @cached_property
     def directions(self) -> Directions:

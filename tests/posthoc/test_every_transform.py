@@ -84,7 +84,7 @@ def test_parameters_are_seen_by_notebooks_and_may_be_numpy_numbers():
 
     assert list(inspect.signature(posthoc.all_but_the_top).parameters) == ["remove", "literal"]
     assert posthoc.all_but_the_top(remove=np.int64(3)).params.remove == 3
-    assert repr(posthoc.isobn(beta=np.float32(0.25))) == "isobn(beta=0.25, eps=None, form='paper')"
+    assert repr(posthoc.isobn(beta=np.float32(0.25))) == "isobn(beta=0.25, eps=None, form='paper', ridge=None)"
     with pytest.raises(InputError, match="remove: .*integer"):
         posthoc.all_but_the_top(remove=2.5)
 
