@@ -118,7 +118,7 @@ function requireSize(n, d) {
   if (!n || !d) fail(`contains no points: its shape is (${n}, ${d})`);
   if (n < 2) fail("has a single row; measures need at least two");
   const most = Math.min(LIMITS.rows, Math.floor(LIMITS.numbers / Math.min(d, LIMITS.dimensions)));
-  if (d > LIMITS.dimensions || n > most) fail(`has ${n} rows of ${d} numbers; this page takes up to ${LIMITS.dimensions} numbers, of which ${most} rows. isoviz measure has no such limit`);
+  if (d > LIMITS.dimensions || n > most) fail(`has ${n} rows of ${d} numbers; this page takes up to ${most} rows of ${Math.min(d, LIMITS.dimensions)}. isoviz measure has no such limit`);
 }
 
 // ---- arrays
