@@ -205,13 +205,12 @@ def test_neighbours_that_cannot_change_give_no_frontier(lab: Page, tmp_path: Pat
     expect(lab.locator(".ivv-compression")).to_contain_text(f"Undefined: {words}")
 
 
-def test_wide_vectors_have_all_numbers_but_those_of_single_eigenvectors(lab: Page, tmp_path: Path) -> None:
-    points = np.random.default_rng(6).normal(size=(2_100, 2_100)) * np.linspace(2, 0.3, 2_100)
+def test_wide_vectors_have_all_numbers(lab: Page, tmp_path: Path) -> None:
+    points = np.random.default_rng(6).normal(size=(60, 2_100)) * np.linspace(2, 0.3, 2_100)
     found = drop(lab, npy(tmp_path / "own", points.astype(np.float32)))
-    x = points.astype(np.float32)
-    assert found["before"]["i1"] is None and found["opened"]["d"] == 2_100
-    for name in ("isoscore", "effective_rank", "rankme", "mean_cosine"):
-        np.testing.assert_allclose(found["before"][name], getattr(metrics, name)(x), rtol=1e-6)
+    assert (found["problem"], found["opened"]["d"]) == (None, 2_100)
+    close(found["before"], of_a_set(points.astype(np.float32)))
+    assert sorted(found["order"]) == list(range(2_100))
     expect(lab.locator(".ivp-plot-rho .ivp-legend")).to_contain_text("1 of 3 dimensions is shown")
 
 
@@ -334,6 +333,7 @@ def test_each_point_of_the_frontier_is_the_engines_and_its_python_runs(
 ) -> None:
     np.save(tmp_path / "own.npy", points)
     drop(lab, tmp_path / "own.npy")
+    lab.evaluate(LISTEN)  # not to the frontier of another test
     lab.get_by_role("button", name="Compute the frontier").click()
     lab.evaluate("heard.frontier")
     found = lab.evaluate("heard.points")

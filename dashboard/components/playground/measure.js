@@ -325,7 +325,7 @@ export function* pairNumbers(cloud) {
 // if the others lie much farther apart. Else only rows that are equal up to rounding are copies.
 function* withoutCopies(cloud, rows, all) {
   for (const [level, tolerance] of COPIES.entries()) {
-    const firsts = rows.filter((_, i) => rootOf(all.links[level], i) === i);
+    const firsts = rows.filter((_, i) => leaderOf(all.links[level], i) === i);
     if (firsts.length === rows.length) break;
     if (firsts.length < 2) continue;
     const found = yield* pairsOf(cloud, firsts);
@@ -336,13 +336,13 @@ function* withoutCopies(cloud, rows, all) {
   return yield* withoutTwins(cloud, rows, all);
 }
 
-function rootOf(links, i) {
+function leaderOf(links, i) {
   while (links[i] !== i) i = links[i] = links[links[i]];
   return i;
 }
 
 function link(links, i, j) {
-  const [a, b] = [rootOf(links, i), rootOf(links, j)];
+  const [a, b] = [leaderOf(links, i), leaderOf(links, j)];
   links[Math.max(a, b)] = Math.min(a, b);
 }
 
