@@ -4,6 +4,7 @@
 const RULER_ROWS = 3000; // as in `isoviz.cosines`
 const GRID = 2001; // cosines of the ruler that the page keeps
 const MOST_EIGENVECTORS = 2048; // of a matrix; twice as many take eight times as long
+const FEWEST_ROWS = 10; // of the ruler
 const ENOUGH = 64; // rows from which the unbiased IsoScore is an estimate
 const JOBS = { ...SLOWER, ruler: rulerOf }; // of the second worker
 
@@ -297,20 +298,35 @@ function* clusteredOrder({ covariance, d }) {
   return Int32Array.from(groups[open.values().next().value]);
 }
 
-// Cosines of unrelated pairs: all pairs, or those of different labels; `rows` are their numbers in the file.
+// Cosines of unrelated pairs: all pairs that are not copies of each other, or those of different labels.
 function* rulerOf({ d, rows, points, labels }) {
   const m = rows.length;
+  if (m < FEWEST_ROWS) return { levels: null, problem: `needs at least ${FEWEST_ROWS} rows, got ${m}` };
+  if (points.every((value, at) => value === points[at % d])) return { levels: null, problem: `all rows are ${points.some(Boolean) ? "identical, so every cosine is 1" : "zero"}` };
   const lengths = Float64Array.from(rows, (_, i) => Math.sqrt(squaresOf(points, i * d, d)));
-  const zero = lengths.indexOf(0);
-  if (zero >= 0) return { levels: null, problem: `row ${rows[zero] + 1} has length 0, so it has no cosine` };
   const cosines = new Float32Array((m * (m - 1)) / 2);
-  let count = 0;
-  for (const block of rowProducts(points, m, d)) {
-    yield;
-    for (let i = block?.first; i < block?.end; i += 1) {
-      const at = (i - block.first) * block.end;
-      for (let j = 0; j < i; j += 1) if (!labels || labels[i] !== labels[j]) cosines[count++] = block.products[at + j] / (lengths[i] * lengths[j]);
+  const links = unlinked(m);
+  function* fill(leaders) {
+    let filled = 0;
+    for (const block of rowProducts(points, m, d)) {
+      yield;
+      for (let i = block?.first; i < block?.end; i += 1) {
+        const at = (i - block.first) * block.end;
+        for (let j = 0; j < i; j += 1) {
+          const cosine = block.products[at + j] / (lengths[i] * lengths[j]);
+          if (!leaders) link(links, i, j, 2 - 2 * cosine, 1);
+          else if (leaders[i] === leaders[j]) continue;
+          if (!labels || labels[i] !== labels[j]) cosines[filled++] = cosine;
+        }
+      }
     }
+    return filled;
+  }
+  let count = yield* fill(null);
+  if (links[0].some((leader, i) => leader !== i)) {
+    const unit = Float64Array.from(points, (value, at) => value / lengths[Math.floor(at / d)]);
+    const copies = yield* copiesOf({ n: m, d, points: unit, mean: meanOf(unit, m, d), shift: 0 }, pairedRows(m, m), links);
+    if (copies) count = yield* fill(copies.leaders);
   }
   if (!count) return { levels: null, problem: "all rows have the same label, so no pair is unrelated" };
   const sorted = cosines.subarray(0, count).sort();

@@ -7,6 +7,7 @@
 const NEIGHBOUR_COUNT = 10;
 const MOST_LETTERS = 300; // of a row's label and text
 const ACCEPT = ".npy,.npz,.csv,.tsv,.json,.jsonl,.ndjson,.safetensors,.parquet,.txt,.vec,.glove,.bin,.fvecs,.bvecs,.ivecs,.fbin,.u8bin,.i8bin,.gz";
+const INDISTINCT = 5e-5; // a mean cosine nearer to 1, as in isoviz/metrics/cosine.py
 const WITHOUT = ["controls", "presets", "toolbar"]; // what shapes a drawn cloud
 
 export class OwnVectors {
@@ -20,7 +21,8 @@ export class OwnVectors {
     this.status = make("span", "", { role: "status" });
     this.progress = make("p", "ivv-progress", { hidden: true }, this.status, button("Cancel", () => this.cancel()));
     this.facts = make("p", "ivv-facts");
-    this.head = make("div", "ivv-head", { hidden: true }, this.facts, this.progress);
+    this.alike = make("p", "ivv-facts");
+    this.head = make("div", "ivv-head", { hidden: true }, this.facts, this.alike, this.progress);
     this.key = make("p", "ivv-key");
     this.map = menu("Map", { principal: "Map in 3-D", plane: "Map in 2-D" }, () => this.cloud.set({ view: this.map.value }));
     this.stage = make("div", "ivv-stage");
@@ -112,6 +114,7 @@ export class OwnVectors {
     this.cloud.answeredId = this.cloud.sentId; // the former file gets no more answers
     this.cloud.paused = true; // no frontier until it is asked for
     this.row.max = n;
+    this.alike.textContent = "";
     this.clearNeighbours();
     this.frontier.begin(name);
     this.cloud.set({ d, n, clusters: labels ? 2 : 1, separation: 1, view: this.map.value, transforms: this.transforms });
@@ -121,6 +124,8 @@ export class OwnVectors {
   settled() {
     if (!this.opened || this.isReading) return;
     this.progress.hidden = true;
+    const cosine = this.cloud.numbers().mean_cosine.value ?? 0;
+    this.alike.textContent = 1 - cosine < INDISTINCT ? `The rows cannot be told apart: the mean cosine of two of them is ${fixed(cosine, 4)}.` : "";
     this.done();
     this.root.dispatchEvent(new CustomEvent("lab:settled", { detail: this.cloud.numbers(), bubbles: true }));
   }

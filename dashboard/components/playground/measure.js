@@ -321,19 +321,25 @@ export function* pairNumbers(cloud) {
   return { values, problems, copies: rows.length - distinct.m };
 }
 
-// The pairs of the rows without copies, as in isoviz/metrics/copies.py: of rows nearer than a tolerance, in chains, the first remains,
-// if the others lie much farther apart. Else only rows that are equal up to rounding are copies.
+// The pairs of the rows without copies. If copies cannot be told from neighbours, only rows that are equal up to rounding are left out.
 function* withoutCopies(cloud, rows, all) {
+  return (yield* copiesOf(cloud, rows, all.links))?.found ?? (yield* withoutTwins(cloud, rows, all));
+}
+
+// For each row the place of the first row of its group, with the pairs of these rows; null without copies. As in isoviz/metrics/copies.py:
+// rows nearer than a tolerance, in chains, are copies if the others lie much farther apart.
+export function* copiesOf(cloud, rows, links) {
   for (const [level, tolerance] of COPIES.entries()) {
-    const firsts = rows.filter((_, i) => leaderOf(all.links[level], i) === i);
+    const leaders = rows.map((_, i) => leaderOf(links[level], i));
+    const firsts = rows.filter((_, i) => leaders[i] === i);
     if (firsts.length === rows.length) break;
     if (firsts.length < 2) continue;
     const found = yield* pairsOf(cloud, firsts);
     const spacings = Float64Array.from(found.sizes, (size, i) => found.distances[i * found.k] / size).sort();
     const middle = firsts.length >> 1;
-    if ((spacings[middle] + spacings[(firsts.length - 1) >> 1]) / 2 >= APART * tolerance) return found;
+    if ((spacings[middle] + spacings[(firsts.length - 1) >> 1]) / 2 >= APART * tolerance) return { leaders, found };
   }
-  return yield* withoutTwins(cloud, rows, all);
+  return null;
 }
 
 function leaderOf(links, i) {
@@ -341,10 +347,15 @@ function leaderOf(links, i) {
   return i;
 }
 
-function link(links, i, j) {
-  const [a, b] = [leaderOf(links, i), leaderOf(links, j)];
-  links[Math.max(a, b)] = Math.min(a, b);
+// Joins the groups of two rows at each tolerance that their squared distance does not exceed, of a squared length.
+export function link(links, i, j, squared, length) {
+  for (let level = 0; level < COPIES.length && squared <= COPIES[level] ** 2 * length; level += 1) {
+    const [a, b] = [leaderOf(links[level], i), leaderOf(links[level], j)];
+    links[level][Math.max(a, b)] = Math.min(a, b);
+  }
 }
+
+export const unlinked = (count) => COPIES.map(() => Int32Array.from({ length: count }, (_, i) => i));
 
 function* withoutTwins(cloud, rows, found) {
   const { m, k, indices, distances, lengths } = found;
@@ -380,7 +391,7 @@ function* pairsOf({ n, d, points, mean: meanOfAll, shift, collapsed }, rows, nor
   const k = Math.min(NEIGHBOURS, m - 1);
   const near = Math.min(k + 2, m - 1);
   const nearest = { distances: new Float64Array(m * near).fill(Infinity), indices: new Int32Array(m * near).fill(-1), near };
-  const links = COPIES.map(() => Int32Array.from(rows, (_, i) => i)); // towards the first row of a group of copies
+  const links = unlinked(m);
   const cosines = { lengths: sizes, alongMean, square: shiftedMeanSquare, sum: 0, pairs: 0, links };
   const unit = (m * d) / lengths.reduce((sum, value) => sum + value, 0); // scales the mean variance to 1
   const directions = normal && !collapsed && m > 2 ? { unit, along: meanOverDirections(d, 2 * unit * lengths.reduce((max, value) => Math.max(max, value), 0)), sum: 0 } : null;
@@ -446,8 +457,7 @@ function accumulateRow(block, at, i, lengths, nearest, cosines) {
     const squared = squaredLength + lengths[j] - 2 * inner;
     if (squared < distances[i * near + last]) insertNeighbour(nearest, i, j, squared);
     if (squared < distances[j * near + last]) insertNeighbour(nearest, j, i, squared);
-    const longer = Math.max(size, sizes[j]) ** 2;
-    for (let level = 0; level < COPIES.length && squared <= COPIES[level] ** 2 * longer; level += 1) link(links[level], i, j);
+    link(links, i, j, squared, Math.max(size, sizes[j]) ** 2);
     const product = size * sizes[j];
     if (product > 0) {
       sum += Math.exp((4 * (inner + projection + alongMean[j])) / product);
