@@ -187,7 +187,8 @@ def test_a_hard_cloud_has_the_engines_numbers_or_a_dash_with_the_reason(lab: Pag
     expect(lab.get_by_text("The rows cannot be told apart")).to_have_count(0 if told_apart else 1)
     undefined = {name for name, value in expected.items() if np.isnan(value)}
     rows = lab.locator(".ivp-numbers [data-measure]:visible")
-    dashes = "rows => rows.filter(({ cells: [, cell] }) => /^–|^cannot be estimated from/.test(cell.textContent) && cell.title).map((row) => row.dataset.measure)"
+    dashes = """rows => rows.filter(({ cells: [, cell] }) => /^–|^cannot be estimated from/.test(cell.textContent) && cell.title)
+      .map((row) => row.dataset.measure)"""
     becomes(lab, lambda: set(rows.evaluate_all(dashes)) - {"i1", "i2"}, undefined)  # the table is painted a frame later
 
 

@@ -232,23 +232,13 @@ function help(port) {
 }
 
 // Of the 95 % interval of the unbiased IsoScore, by leaving out one row at a time; 0 without one.
-function* intervalWidth({ n, d, points, mean }) {
-  const products = yield* productOf(rowsOf(points, n, d, { mean }));
-  const scores = Array.from({ length: n }, (_, without) => {
-    const rows = Array.from({ length: n }, (_, i) => i).filter((i) => i !== without);
-    const m = n - 1;
-    const means = rows.map((i) => rows.reduce((sum, j) => sum + products[i * n + j], 0) / m);
-    const middle = means.reduce((sum, value) => sum + value, 0) / m;
-    let [trace, squares, quartic] = [0, 0, 0];
-    rows.forEach((i, a) => {
-      rows.forEach((j, b) => (squares += ((products[i * n + j] - means[a] - means[b] + middle) / (m - 1)) ** 2));
-      const own = products[i * n + i] - 2 * means[a] + middle;
-      trace += own / (m - 1);
-      quartic += own ** 2 / (m - 1);
-    });
-    return m < 4 ? null : unbiasedScore({ trace, squares, quartic }, m, d);
-  });
-  if (scores.includes(null)) return 0;
+function* intervalWidth({ n, d, points }) {
+  const scores = [];
+  for (let without = 0; without < n && n > 4; without += 1) {
+    const others = points.filter((_, at) => Math.floor(at / d) !== without);
+    scores.push((yield* scoresOf(others, n - 1, d)).isoscore_unbiased);
+  }
+  if (!scores.length || scores.includes(null)) return 0;
   const average = scores.reduce((sum, score) => sum + score, 0) / n;
   const error = Math.sqrt(((n - 1) / n) * scores.reduce((sum, score) => sum + (score - average) ** 2, 0));
   const [z, v] = [1.959964, n - 1]; // Student's quantile from the normal one (Fisher & Cornish 1960)

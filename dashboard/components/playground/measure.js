@@ -55,7 +55,7 @@ function isWhite(covariance, d, ratio, mean, squares) {
 }
 
 // From tr S, ‖S‖² and Q = Σ‖x̃‖⁴/(n − 1); null if undefined.
-export function unbiasedScore({ trace, squares, quartic }, n, d) {
+function unbiasedScore({ trace, squares, quartic }, n, d) {
   const c = (n - 1) / (n * (n - 2) * (n - 3));
   const u = c * ((n - 1) * (n - 2) * squares + trace * trace - n * quartic);
   const v = c * (2 * squares + (n * n - 3 * n + 1) * trace * trace - n * quartic);
