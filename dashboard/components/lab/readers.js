@@ -41,7 +41,7 @@ export async function readFiles(files, report = () => {}) {
   if (vectors.d === 1) fail(`${name} holds one number per row, which is no vector${vectors.source ? ` (column '${vectors.source}')` : ""}; as labels, drop it together with vectors`);
   report("Checking the numbers");
   checkFinite(vectors, name);
-  return { name, ...withoutZeros(vectors, columns) };
+  return { name, ...withoutZeros(name, vectors, columns) };
 }
 
 // A file of one number per row, dropped beside vectors.
@@ -50,22 +50,22 @@ function labelsOf({ vectors, columns }) {
 }
 
 // Rows of zeros have no direction; they are left out of every number, unless there are no others.
-function withoutZeros({ n, d, values }, columns) {
+function withoutZeros(name, { n, d, values }, columns) {
   const rows = Int32Array.from({ length: n }, (_, i) => i).filter((i) => values.subarray(i * d, (i + 1) * d).some(Boolean));
   if (!rows.length || rows.length === n) return { n, d, values, columns, zeros: 0 };
-  if (rows.length === 1) fail(`has a single row that is not zero; measures need at least two`);
+  if (rows.length === 1) fail(`${name} has a single row that is not zero; measures need at least two`);
   const kept = Object.entries(columns).map(([role, cells]) => [role, Array.from(rows, (i) => cells[i])]);
   return { n: rows.length, d, values: rowsAt(values, rows, d), columns: { id: Array.from(rows, (i) => `row ${i + 1}`), ...Object.fromEntries(kept) }, zeros: n - rows.length };
 }
 
-async function readOne(file, report) {
+async function readOne(file, report, unpacked = false) {
   if (!file.size) fail(`${file.name} is empty`);
   if (file.size > LIMITS.bytes) fail(`${file.name} has ${megabytes(file.size)} MB; at most ${megabytes(LIMITS.bytes)} MB are read here. isoviz measure reads larger files`);
   const suffix = file.name.toLowerCase().match(/\.(\w+)$/)?.[1];
   const start = new Uint8Array(await file.slice(0, 32).arrayBuffer());
   const begins = (text) => [...text].every((letter, at) => start[at] === letter.charCodeAt(0));
   try {
-    if (begins("\x1f\x8b")) return await readOne(new File([await inflated(file, LIMITS.bytes, "gzip")], file.name.replace(/\.gz$/i, "")), report);
+    if (begins("\x1f\x8b") && !unpacked) return await readOne(new File([await inflated(file, LIMITS.bytes, "gzip")], file.name.replace(/\.gz$/i, "")), report, true);
     if (begins("\x93NUMPY")) return ofArrays({ [file.name.replace(/\.npy$/i, "")]: npyArray(await file.arrayBuffer()) });
     if (begins("PK")) return ofArrays(await npzArrays(file));
     if (begins("PAR1")) return ofTable(await parquetRows(file, report));
@@ -83,7 +83,7 @@ async function readOne(file, report) {
       fail("holds no words with vectors");
     }
   } catch (error) {
-    if (error instanceof FileError) fail(error.message.startsWith(file.name) ? error.message : `${file.name}: ${error.message}`);
+    if (error instanceof FileError) fail(error.message.startsWith(file.name.replace(/\.gz$/i, "")) ? error.message : `${file.name}: ${error.message}`);
     fail(`${file.name} cannot be read: ${error?.message ?? error}`);
   }
   const isText = start.every((byte) => byte > 8 && byte < 127 && (byte > 31 || byte < 14));
@@ -313,7 +313,7 @@ async function csvRows(file, suffix) {
   if (quotes) fail(`${rowNamed(quotes.row + headless)}: ${quotes.message}`);
   const longer = data.findIndex((row) => row.slice(first.length).some(Boolean));
   if (longer > 0) fail(`${rowNamed(longer + headless)} has more cells than the ${headless ? "first row" : "header"} (${first.length}); put texts that contain ${SEPARATORS[meta.delimiter] ?? meta.delimiter} in double quotes`);
-  const commas = meta.delimiter === ";" || (meta.delimiter === "\t" && others.some((row) => row.some((cell) => DECIMAL_COMMA.test(cell))) && !others.some((row) => row.some(isFraction)));
+  const commas = meta.delimiter === ";" || (meta.delimiter === "\t" && data.slice(0, 50).some((row) => row.some((cell) => DECIMAL_COMMA.test(cell))) && !data.slice(0, 50).some((row) => row.some(isFraction)));
   return headless ? { names: first.length > 1 ? first.map((_, j) => `column ${j + 1}`) : ["label"], rows: data, commas } : { names: first, rows: others, commas };
 }
 
