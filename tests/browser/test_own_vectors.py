@@ -219,7 +219,7 @@ def test_wide_vectors_have_all_numbers(lab: Page, tmp_path: Path) -> None:
     assert (found["problem"], found["opened"]["d"]) == (None, 2_100)
     close(found["before"], of_a_set(points.astype(np.float32)))
     assert sorted(found["order"]) == list(range(2_100))
-    expect(lab.locator(".ivp-plot-rho .ivp-legend")).to_contain_text("1 of 3 dimensions is shown")
+    expect(lab.locator(".ivv .ivp-plot-rho .ivp-legend")).to_contain_text("1 of 3 dimensions is shown")
 
 
 @pytest.mark.parametrize("write", ["csv", "headless", "npy"])
@@ -748,7 +748,7 @@ BAD: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "packed twice": (
         "own.txt.gz",
         lambda: gzip.compress(gzip.compress(b"a 1.5 2\nb 3 4.5\n")),
-        "own.txt is of another",
+        "own.txt: is not UTF-8",
     ),
     "no JSON rows": ("own.json", lambda: b'{"name": "x"}', "no rows with vectors"),
     "cut-off words": ("own.bin", lambda: b"3 4\nword " + bytes(16) + b"w", "word 2 of 3"),
