@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 LAST_RANK = 100
 """The last eigenvalue of the fit, as in the authors' package."""
-_ROUNDING = 16
-"""Directions narrower than this times ε of the widest one hold rounding errors only (ε: the number type's resolution)."""
+_NARROW = 2.0**-19
+"""Directions narrower than this share of the widest one hold rounding errors only: of points in single precision (16 ε), and of a
+covariance that was summed in double precision."""
 
 
 def alpha_req(points: Points) -> Value:
@@ -43,7 +44,7 @@ def _estimate(sample: Sample) -> Estimate:
     variances = sample.eigenvalues
     if variances is None:
         return undefined(too_few(sample.n) if sample.moments is None else COLLAPSED)
-    count = int(np.count_nonzero(variances > (_ROUNDING * sample.eps) ** 2 * variances[0]))
+    count = int(np.count_nonzero(variances > _NARROW**2 * variances[0]))
     if count < 2:
         return undefined("the points vary in one direction only")
     return Estimate(decay(variances[:count]))

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_ROWS: Final = 20_000
-MOST_DIMENSIONS: Final = 1_024
+MOST_DIMENSIONS: Final = 4_096
+MOST_NUMBERS: Final = 20_000 * 1_024
 """Largest set that the page takes."""
 START: Final = '<script type="application/json" id="inside">'
 """In the page, ahead of what `embedded` returns."""
@@ -32,8 +33,9 @@ def embedded(vectors: VectorSet, *, texts: bool = True, field: str = "vectors") 
     Raises:
         InputError: more vectors than the page takes.
     """
-    if vectors.n > MOST_ROWS or vectors.d > MOST_DIMENSIONS:
-        most, got = f"{MOST_ROWS:,} × {MOST_DIMENSIONS:,}", f"{vectors.n:,} × {vectors.d:,}"
+    rows = min(MOST_ROWS, MOST_NUMBERS // min(vectors.d, MOST_DIMENSIONS))
+    if vectors.n > rows or vectors.d > MOST_DIMENSIONS:
+        most, got = f"{rows:,} × {min(vectors.d, MOST_DIMENSIONS):,}", f"{vectors.n:,} × {vectors.d:,}"
         raise InputError(f"{field}: a page takes up to {most} numbers (got {got})", field=field)
     stream = io.BytesIO()
     np.save(stream, np.ascontiguousarray(vectors.points))

@@ -33,7 +33,8 @@ def test_a_page_without_vectors_is_refused_beside_its_field(tmp_path: Path, page
 def test_a_set_that_is_too_large_is_refused() -> None:
     import pandas as pd
 
-    wide = VectorSet(np.zeros((2, 1025), dtype=np.float32), pd.DataFrame(index=range(2)))
-    with pytest.raises(InputError, match="20,000 × 1,024") as caught:
-        embedded(wide, field="embeddings")
-    assert caught.value.field == "embeddings"
+    for shape, most in (((2, 4_097), "5,000 × 4,096"), ((5_001, 4_096), "5,000 × 4,096"), ((20_001, 8), "20,000 × 8")):
+        points = np.broadcast_to(np.float32(0), shape)
+        with pytest.raises(InputError, match=most) as caught:
+            embedded(VectorSet(points, pd.DataFrame(index=range(shape[0]))), field="embeddings")
+        assert caught.value.field == "embeddings"

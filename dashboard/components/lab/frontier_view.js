@@ -37,11 +37,12 @@ export class FrontierView {
     for (const element of [this.canvas, this.table, this.code, this.copy]) element.hidden = true;
   }
 
-  show({ point, done, ended }) {
+  show({ point, done, ended, problem }) {
     if (done) this.note.textContent = `Computing: ${Math.round(100 * done)} %`;
     if (point) this.points.push(point);
     if (!ended) return;
-    this.note.textContent = "";
+    this.note.textContent = problem ? `Undefined: ${problem}.` : "";
+    if (problem) return;
     this.canvas.hidden = this.table.hidden = false;
     const inks = Object.entries(ROTATION_NAMES).map(([rotation, name]) => make("span", "ivv-label", { style: `--ink: ${CLUSTER_COLOURS[ROTATION_INKS[rotation]]}` }, name));
     this.key.replaceChildren(...inks, ...BITS.map((bits) => make("span", "", `${SYMBOLS[bits]} ${BIT_NAMES[bits]}`)));
@@ -55,7 +56,7 @@ export class FrontierView {
     const { rotation, bits, k, bytes, recall, error } = point;
     const interval = error === null ? "–" : `${Math.max(0, recall - 1.96 * error).toFixed(3)} to ${Math.min(1, recall + 1.96 * error).toFixed(3)}`;
     const choose = button(ROTATION_NAMES[rotation], () => this.choose(point), { "aria-label": `Python for ${ROTATION_NAMES[rotation]}, ${k} dimensions, ${BIT_NAMES[bits]}` });
-    return make("tr", "", make("td", "", choose), [`${count(k)} × ${BIT_NAMES[bits]}`, count(bytes)].map((text) => make("td", "", text)), make("td", "", recall.toFixed(3), " ", make("span", "ivv-interval", interval)));
+    return make("tr", "", make("td", "", choose), [`${count(k)} × ${BIT_NAMES[bits]}`, count(bytes)].map((text) => make("td", "", text)), make("td", "", fixed(recall, 3), " ", make("span", "ivv-interval", interval)));
   }
 
   choose(point) {
@@ -106,6 +107,6 @@ export function pythonOf({ rotation, bits, k }, file) {
   const path = JSON.stringify(file);
   const [needs, source] = /\.npy$/i.test(file)
     ? ["numpy as np", `np.load(${path})`]
-    : ["isoviz.vectors", /\.(npz|csv|tsv|jsonl|safetensors|parquet)$/i.test(file) ? `isoviz.vectors.read(${path}).points` : `... # the vectors of ${path}, shape (rows, dimensions)`];
+    : ["isoviz.vectors", /\.(npz|csv|tsv|jsonl?|safetensors|parquet|txt|vec|bin|[fbi]vecs|fbin|[ui]8bin|gz)$/i.test(file) ? `isoviz.vectors.read(${path}).points` : `... # the vectors of ${path}, shape (rows, dimensions)`];
   return `import ${needs}\nfrom isoviz import posthoc\n\nvectors = ${source}\nchain = posthoc.chain([\n${steps.map((step) => `    ${step},\n`).join("")}]).fit(vectors)\ncompressed = chain.transform(vectors)\n`;
 }

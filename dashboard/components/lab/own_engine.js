@@ -3,6 +3,9 @@
 
 const RULER_ROWS = 3000; // as in `isoviz.cosines`
 const GRID = 2001; // cosines of the ruler that the page keeps
+const MOST_EIGENVECTORS = 2048; // of a matrix; twice as many take eight times as long
+const FEWEST_ROWS = 10; // of the ruler
+const ENOUGH = 64; // rows from which the unbiased IsoScore is an estimate
 const JOBS = { ...SLOWER, ruler: rulerOf }; // of the second worker
 
 export class OwnEngine extends Engine {
@@ -36,14 +39,15 @@ export class OwnEngine extends Engine {
     }
     if (number !== this.openings) return;
     Object.assign(this, { own, axes: {}, exact: {}, asked: {}, cache: new Cache(), frontier: null });
-    const { name, n, d, columns } = own;
-    say({ part: "opened", name, n, d, columns });
+    const { name, n, d, columns, zeros } = own;
+    say({ part: "opened", name, n, d, columns, zeros });
   }
 
   *cloud() {
     const { values: points, n, d, columns } = this.own;
     return yield* this.cache.getOrCompute("own", [], function* () {
-      const cloud = yield* cloudOf(points, { n, d, originals: n }, meanOf(points, n, d));
+      const eps = points instanceof Float32Array ? 2 ** -23 : EPS;
+      const cloud = yield* cloudOf(points, { n, d, originals: n, eps }, meanOf(points, n, d));
       return { ...cloud, known: null, labels: colouring(columns.label) };
     });
   }
@@ -64,11 +68,22 @@ export class OwnEngine extends Engine {
     }
     yield* this.ask("ruler", [], () => ({ ruler: rowsForRuler(this.own) }));
     for (const step of super.steps(state, paused)) {
-      const { part, which, axes } = step?.answer ?? {};
+      const { part, which, axes, values } = step?.answer ?? {};
       if (part === "settled") yield* this.afterwards();
+      if (part === "picture" && values?.isoscore_unbiased != null) yield* this.doubt(step.answer, state);
       yield step;
       if (part === "spectrum" && axes) yield* this.exactPicture(state, which, axes);
     }
+  }
+
+  // No unbiased IsoScore of rows that were whitened on themselves, or so few that its interval is wider than its range.
+  *doubt({ which, values, problems }, state) {
+    const own = yield* this.cloud();
+    const cloud = which === "before" ? own : yield* this.after(own, state);
+    const whitened = which === "after" && state.transforms.some(({ slug, strength }) => slug === "zca" && strength > 0);
+    if (whitened) problems.isoscore_unbiased = WHITENED;
+    else if (cloud.n < ENOUGH && (yield* intervalWidth(cloud)) > 1) problems.isoscore_unbiased = `cannot be estimated from ${cloud.n} rows`;
+    if (problems.isoscore_unbiased) values.isoscore_unbiased = null;
   }
 
   *afterwards() {
@@ -98,11 +113,23 @@ export class OwnEngine extends Engine {
   *redraws(state, paused) {
     if (paused || this.frontier === "ended") return;
     const cloud = yield* this.cloud();
+    const problem = this.noFrontier(cloud);
+    if (problem) {
+      yield { answer: { part: "frontier", ended: true, problem } };
+      return;
+    }
     const axes = yield* this.cache.getOrCompute("axes", [], () => principalAxes(cloud));
     this.frontier ??= frontierOf(cloud, axes);
     for (let step = this.frontier.next(); !step.done; step = this.frontier.next()) yield step.value && { answer: { part: "frontier", ...step.value } };
     this.frontier = "ended";
     yield { answer: { part: "frontier", ended: true } };
+  }
+
+  noFrontier({ n, d, collapsed }) {
+    const distinct = n - (this.asked.before?.pairs?.copies ?? 0); // of the rows of which pairs are formed
+    if (collapsed) return "all rows are equal";
+    if (distinct <= NEIGHBOURS + 1) return `with ${NEIGHBOURS} neighbours it needs at least ${NEIGHBOURS + 2} distinct rows, got ${distinct}`;
+    return d > MOST_EIGENVECTORS ? `it needs the eigenvectors, which this page computes up to ${MOST_EIGENVECTORS} dimensions` : null;
   }
 
   *after(cloud, state) {
@@ -123,7 +150,7 @@ export class OwnEngine extends Engine {
   }
 
   slow(part, cloud, which) {
-    return part === "origin" ? originNumbers(cloud, (along) => logSum(along)) : this.answered(which, part);
+    return part === "origin" ? originNumbers(cloud, (along) => logSum(along), MOST_EIGENVECTORS) : this.answered(which, part);
   }
 
   // ---- the second worker
@@ -204,11 +231,26 @@ function help(port) {
   };
 }
 
+// Of the 95 % interval of the unbiased IsoScore, by leaving out one row at a time; 0 without one.
+function* intervalWidth({ n, d, points }) {
+  const scores = [];
+  for (let without = 0; without < n && n > 4; without += 1) {
+    const others = points.filter((_, at) => Math.floor(at / d) !== without);
+    scores.push((yield* scoresOf(others, n - 1, d)).isoscore_unbiased);
+  }
+  if (!scores.length || scores.includes(null)) return 0;
+  const average = scores.reduce((sum, score) => sum + score, 0) / n;
+  const error = Math.sqrt(((n - 1) / n) * scores.reduce((sum, score) => sum + (score - average) ** 2, 0));
+  const [z, v] = [1.959964, n - 1]; // Student's quantile from the normal one (Fisher & Cornish 1960)
+  const t = z + (z ** 3 + z) / (4 * v) + (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * v ** 2) + (3 * z ** 7 + 19 * z ** 5 + 17 * z ** 3 - 15 * z) / (384 * v ** 3);
+  return 2 * t * error;
+}
+
 // The rows of which pairs are formed, as a cloud.
-function fewRows({ n, d, points, mean, collapsed }) {
+function fewRows({ n, d, points, eps, collapsed }) {
   const rows = pairedRows(n);
-  const m = rows.length;
-  return { n: m, d, points: rowsAt(points, rows, d), mean: m < n ? meanOfRows(points, rows, d) : mean, shift: 0, rounds: null, originals: m, collapsed };
+  const chosen = rowsAt(points, rows, d);
+  return { n: rows.length, d, points: chosen, mean: meanOf(chosen, rows.length, d), shift: 0, rounds: null, originals: rows.length, eps, collapsed };
 }
 
 function rowsForRuler({ values, n, d, columns }) {
@@ -246,20 +288,35 @@ function* clusteredOrder({ covariance, d }) {
   return Int32Array.from(groups[open.values().next().value]);
 }
 
-// Cosines of unrelated pairs: all pairs, or those of different labels; `rows` are their numbers in the file.
+// Cosines of unrelated pairs: all pairs that are not copies of each other, or those of different labels.
 function* rulerOf({ d, rows, points, labels }) {
   const m = rows.length;
+  if (m < FEWEST_ROWS) return { levels: null, problem: `needs at least ${FEWEST_ROWS} rows, got ${m}` };
+  if (points.every((value, at) => value === points[at % d])) return { levels: null, problem: `all rows are ${points.some(Boolean) ? "identical, so every cosine is 1" : "zero"}` };
   const lengths = Float64Array.from(rows, (_, i) => Math.sqrt(squaresOf(points, i * d, d)));
-  const zero = lengths.indexOf(0);
-  if (zero >= 0) return { levels: null, problem: `row ${rows[zero] + 1} has length 0, so it has no cosine` };
   const cosines = new Float32Array((m * (m - 1)) / 2);
-  let count = 0;
-  for (const block of rowProducts(points, m, d)) {
-    yield;
-    for (let i = block?.first; i < block?.end; i += 1) {
-      const at = (i - block.first) * block.end;
-      for (let j = 0; j < i; j += 1) if (!labels || labels[i] !== labels[j]) cosines[count++] = block.products[at + j] / (lengths[i] * lengths[j]);
+  const links = unlinked(m);
+  function* fill(leaders) {
+    let filled = 0;
+    for (const block of rowProducts(points, m, d)) {
+      yield;
+      for (let i = block?.first; i < block?.end; i += 1) {
+        const at = (i - block.first) * block.end;
+        for (let j = 0; j < i; j += 1) {
+          const cosine = block.products[at + j] / (lengths[i] * lengths[j]);
+          if (!leaders) link(links, i, j, 2 - 2 * cosine, 1);
+          else if (leaders[i] === leaders[j]) continue;
+          if (!labels || labels[i] !== labels[j]) cosines[filled++] = cosine;
+        }
+      }
     }
+    return filled;
+  }
+  let count = yield* fill(null);
+  if (links[0].some((leader, i) => leader !== i)) {
+    const unit = Float64Array.from(points, (value, at) => value / lengths[Math.floor(at / d)]);
+    const copies = yield* copiesOf({ n: m, d, points: unit, mean: meanOf(unit, m, d), shift: 0 }, pairedRows(m, m), links);
+    if (copies) count = yield* fill(copies.leaders);
   }
   if (!count) return { levels: null, problem: "all rows have the same label, so no pair is unrelated" };
   const sorted = cosines.subarray(0, count).sort();

@@ -7,7 +7,8 @@
 const NEIGHBOUR_COUNT = 10;
 const MOST_LETTERS = 300; // of a row's label and text
 const LABEL_LETTERS = 40; // of a label in the key
-const ACCEPT = ".npy,.npz,.csv,.tsv,.jsonl,.ndjson,.safetensors,.parquet,.txt";
+const ACCEPT = ".npy,.npz,.csv,.tsv,.json,.jsonl,.ndjson,.safetensors,.parquet,.txt,.vec,.glove,.bin,.fvecs,.bvecs,.ivecs,.fbin,.u8bin,.i8bin,.gz";
+const INDISTINCT = 5e-5; // a mean cosine nearer to 1, as in isoviz/metrics/cosine.py
 const WITHOUT = ["controls", "presets", "toolbar"]; // what shapes a drawn cloud
 
 export class OwnVectors {
@@ -15,13 +16,14 @@ export class OwnVectors {
     Object.assign(this, { root, words, worker });
     root.classList.add("ivv");
     this.input = make("input", "ivv-file", { type: "file", multiple: true, accept: ACCEPT, onchange: () => this.input.files.length && this.open([...this.input.files]) });
-    const hint = "npy, npz, csv, tsv, jsonl, safetensors or parquet, up to 20,000 × 1,024. Texts, labels and ids may come from columns or from a second file. Nothing leaves this machine.";
+    const hint = "npy, npz, csv, tsv, json, jsonl, safetensors, parquet or word vectors, up to 20,000 × 1,024 or 5,000 × 4,096. Texts, labels and ids may come from columns or from a second file. Nothing leaves this machine.";
     this.drop = make("label", "ivv-drop", make("strong", "", "Drop your vectors here, or choose files"), make("span", "", hint), this.input);
     this.problem = make("p", "ivv-problem", { role: "alert", hidden: true });
     this.status = make("span", "", { role: "status" });
     this.progress = make("p", "ivv-progress", { hidden: true }, this.status, button("Cancel", () => this.cancel()));
     this.facts = make("p", "ivv-facts");
-    this.head = make("div", "ivv-head", { hidden: true }, this.facts, this.progress);
+    this.alike = make("p", "ivv-facts");
+    this.head = make("div", "ivv-head", { hidden: true }, this.facts, this.alike, this.progress);
     this.key = make("p", "ivv-key");
     this.map = menu("Map", { principal: "Map in 3-D", plane: "Map in 2-D" }, () => this.cloud.set({ view: this.map.value }));
     this.stage = make("div", "ivv-stage");
@@ -100,10 +102,11 @@ export class OwnVectors {
 
   show(opened) {
     Object.assign(this, { opened, isReading: false });
-    const { name, n, d, columns } = opened;
+    const { name, n, d, columns, zeros } = opened;
     this.status.textContent = "Computing";
     this.progress.hidden = this.shown.hidden = false;
-    this.facts.textContent = `${name}: ${count(n)} vectors of ${count(d)} dimensions${n < d ? "; fewer rows than dimensions bias most measures" : ""}`;
+    const leftOut = zeros ? `. ${count(zeros)} of ${count(n + zeros)} rows ${zeros === 1 ? "is" : "are"} zero and left out.` : "";
+    this.facts.textContent = `${name}: ${count(n)} vectors of ${count(d)} dimensions${n < d ? "; fewer rows than dimensions bias most measures" : ""}${leftOut}`;
     const labels = columns.label && frequentLabels(columns.label);
     const others = labels && new Set(columns.label).size > labels.length;
     this.key.replaceChildren(...(labels ?? []).concat(others ? ["others"] : []).map((label, at, all) => make("span", "ivv-label", { style: `--ink: ${CLUSTER_COLOURS[others && at === all.length - 1 ? 9 : at]}` }, shortened(label, LABEL_LETTERS) || "no label")));
@@ -112,6 +115,7 @@ export class OwnVectors {
     this.cloud.answeredId = this.cloud.sentId; // the former file gets no more answers
     this.cloud.paused = true; // no frontier until it is asked for
     this.row.max = n;
+    this.alike.textContent = "";
     this.clearNeighbours();
     this.frontier.begin(name);
     this.cloud.set({ d, n, clusters: labels ? 2 : 1, separation: 1, view: this.map.value, transforms: this.transforms });
@@ -121,6 +125,8 @@ export class OwnVectors {
   settled() {
     if (!this.opened || this.isReading) return;
     this.progress.hidden = true;
+    const cosine = this.cloud.numbers().mean_cosine.value ?? 0;
+    this.alike.textContent = 1 - cosine < INDISTINCT ? `The rows cannot be told apart: the mean cosine of two of them is ${fixed(cosine, 4)}.` : "";
     this.done();
     this.root.dispatchEvent(new CustomEvent("lab:settled", { detail: this.cloud.numbers(), bubbles: true }));
   }
@@ -140,7 +146,7 @@ export class OwnVectors {
     this.ruler = ruler;
     const { levels, problem, pairs, rows } = ruler;
     this.rulerNote.textContent = levels ? `Cosines of ${count(pairs)} unrelated pairs of ${count(rows)} rows${this.opened.columns.label ? " with different labels" : ""}.` : `Undefined: ${problem}`;
-    showFacts(this.levels, (levels ?? []).map((value, at) => [`${Number((100 * SHARES[at]).toFixed(1))} % lie below`, Number(value.toFixed(3)).toFixed(3).replace("-", "−")]));
+    showFacts(this.levels, (levels ?? []).map((value, at) => [`${Number((100 * SHARES[at]).toFixed(1))} % lie below`, fixed(value, 3)]));
     this.read();
   }
 
@@ -185,7 +191,7 @@ export class OwnVectors {
   showNeighbours({ row, found }) {
     if (Number(this.row.value) !== row + 1) return; // another row since then
     this.about.textContent = this.nameOf(row);
-    this.near.replaceChildren(...found.map(([index, cosine]) => make("li", "", make("span", "ivp-number", cosine.toFixed(3)), " ", this.nameOf(index))));
+    this.near.replaceChildren(...found.map(([index, cosine]) => make("li", "", make("span", "ivp-number", fixed(cosine, 3)), " ", this.nameOf(index))));
   }
 
   nameOf(row) {

@@ -1,13 +1,15 @@
-// Vectors from people's files, in a worker: .npy, .npz, .safetensors, .csv, .tsv, .jsonl, .parquet. Data only.
+// Vectors from people's files, in a worker: arrays and tables here, what is written as text in written.js. Data only.
 // A file becomes { vectors: { n, d, values } or null, columns: { text, label, id } }; `values` keeps single or double precision.
 
-export const LIMITS = { rows: 20000, dimensions: 1024, bytes: 512 * 2 ** 20 };
+export const LIMITS = { rows: 20000, dimensions: 4096, numbers: 20000 * 1024, bytes: 512 * 2 ** 20 };
 const NAMES = { id: ["id", "_id", "ids"], text: ["text", "sentence", "texts"], label: ["label", "labels", "group", "groups"] };
-const INDEX = /^$|^Unnamed: \d+$|^__index_level_\d+__$/; // columns in which pandas writes row numbers
+const INDEX = /^(?:|Unnamed: \d+|__index_level_\d+__|row name|.+[_ .-](?:id|ID|Id)|[a-z]+I[dD]|idx|index)$/; // columns that count or name rows
+const CALLED_VECTORS = /^(?:.*[\W_])?(?:embeddings?|emb|vectors?|vecs?)$/i;
 const CODECS = ["UNCOMPRESSED", "SNAPPY"]; // of Parquet
 const SEPARATORS = { ",": "commas", ";": "semicolons", "\t": "tabs" };
 const DECIMAL_COMMA = /^(\s*[+-]?\d*),(\d*(?:e[+-]?\d+)?\s*)$/i;
-const FORMATS = ".npy, .npz, .csv, .tsv, .jsonl, .safetensors or .parquet";
+const FORMATS = ".npy, .npz, .csv, .tsv, .json, .jsonl, .safetensors, .parquet, .vec, .bin, .fvecs or .fbin";
+const BINARY = { fvecs: "F32", bvecs: "U8", ivecs: "I32", fbin: "F32", u8bin: "U8", i8bin: "I8" }; // of nearest-neighbour benchmarks
 const [SMALLEST, LARGEST] = [1e-70, 1e70]; // sizes of a file's largest number; fourth powers must fit double precision
 
 // A fault of the file, in the visitor's terms.
@@ -24,6 +26,7 @@ export async function readFiles(files, report = () => {}) {
     report(`Reading ${file.name}`);
     found.push({ name: file.name, ...(await readOne(file, report)) });
   }
+  if (found.length > 1) for (const entry of found) if (entry.vectors?.d === 1 && found.some(({ vectors }) => vectors?.d > 1)) Object.assign(entry, labelsOf(entry));
   const withVectors = found.filter(({ vectors }) => vectors);
   if (!withVectors.length) fail(`${found.map(({ name }) => name).join(", ")}: no vectors; drop it together with its vectors, a ${FORMATS} file with one vector per row`);
   if (withVectors.length > 1) fail(`${withVectors.map(({ name }) => name).join(" and ")} both hold vectors; drop one at a time`);
@@ -35,31 +38,59 @@ export async function readFiles(files, report = () => {}) {
       columns[role] ??= values.map(String);
     }
   }
+  if (vectors.d === 1) fail(`${name} holds one number per row, which is no vector${vectors.source ? ` (column '${vectors.source}')` : ""}; as labels, drop it together with vectors`);
   report("Checking the numbers");
   checkFinite(vectors, name);
-  return { name, ...vectors, columns };
+  return { name, ...withoutZeros(name, vectors, columns) };
 }
 
-async function readOne(file, report) {
+// A file of one number per row, dropped beside vectors.
+function labelsOf({ vectors, columns }) {
+  return { vectors: null, columns: { label: Array.from(vectors.values, String), ...columns } };
+}
+
+// Rows of zeros have no direction; they are left out of every number, unless there are no others.
+function withoutZeros(name, { n, d, values }, columns) {
+  const rows = Int32Array.from({ length: n }, (_, i) => i).filter((i) => values.subarray(i * d, (i + 1) * d).some(Boolean));
+  if (!rows.length || rows.length === n) return { n, d, values, columns, zeros: 0 };
+  if (rows.length === 1) fail(`${name} has a single row that is not zero; measures need at least two`);
+  const kept = Object.entries(columns).map(([role, cells]) => [role, Array.from(rows, (i) => cells[i])]);
+  return { n: rows.length, d, values: rowsAt(values, rows, d), columns: { id: Array.from(rows, (i) => `row ${i + 1}`), ...Object.fromEntries(kept) }, zeros: n - rows.length };
+}
+
+async function readOne(file, report, unpacked = false) {
   if (!file.size) fail(`${file.name} is empty`);
   if (file.size > LIMITS.bytes) fail(`${file.name} has ${megabytes(file.size)} MB; at most ${megabytes(LIMITS.bytes)} MB are read here. isoviz measure reads larger files`);
   const suffix = file.name.toLowerCase().match(/\.(\w+)$/)?.[1];
-  const start = new Uint8Array(await file.slice(0, 8).arrayBuffer());
+  const start = new Uint8Array(await file.slice(0, 32).arrayBuffer());
   const begins = (text) => [...text].every((letter, at) => start[at] === letter.charCodeAt(0));
   try {
+    if (begins("\x1f\x8b") && !unpacked) return await readOne(new File([await inflated(file, LIMITS.bytes, "gzip")], file.name.replace(/\.gz$/i, "")), report, true);
     if (begins("\x93NUMPY")) return ofArrays({ [file.name.replace(/\.npy$/i, "")]: npyArray(await file.arrayBuffer()) });
     if (begins("PK")) return ofArrays(await npzArrays(file));
     if (begins("PAR1")) return ofTable(await parquetRows(file, report));
     if (suffix === "safetensors") return ofArrays(safetensors(await file.arrayBuffer()));
+    if (suffix in BINARY) return { vectors: benchmarkRows(await file.arrayBuffer(), BINARY[suffix], suffix.endsWith("vecs")), columns: {} };
+    if (suffix === "bin" && /^\d{1,9} \d{1,6}\n/.test(String.fromCharCode(...start))) return ofWords(word2vec(await file.arrayBuffer()));
+    if (suffix === "json") return ofTable(documentRows(await utf8(file)));
     if (suffix === "jsonl" || suffix === "ndjson") return ofTable(await jsonLines(file));
     if (suffix === "csv" || suffix === "tsv") return ofTable(await csvRows(file, suffix));
-    if (suffix === "txt") return { vectors: null, columns: { text: (await utf8(file)).replace(/\r?\n$/, "").split(/\r?\n/) } };
+    if (["txt", "vec", "glove"].includes(suffix)) {
+      const text = await utf8(file);
+      const found = wordVectors(text);
+      if (found) return ofWords(found);
+      if (suffix === "txt") return { vectors: null, columns: { text: text.replace(/\r?\n$/, "").split(/\r?\n/) } };
+      fail("holds no words with vectors");
+    }
   } catch (error) {
-    if (error instanceof FileError) fail(error.message.startsWith(file.name) ? error.message : `${file.name}: ${error.message}`);
+    if (error instanceof FileError) fail(error.message.startsWith(file.name.replace(/\.gz$/i, "")) ? error.message : `${file.name}: ${error.message}`);
     fail(`${file.name} cannot be read: ${error?.message ?? error}`);
   }
-  return fail(`${file.name} is of another kind; expected ${FORMATS}`);
+  const isText = start.every((byte) => byte > 8 && byte < 127 && (byte > 31 || byte < 14));
+  return fail(`${file.name} is ${suffix === "npy" && isText ? "text" : "of another kind"}; expected ${FORMATS}`);
 }
+
+const ofWords = ({ words, ...vectors }) => ({ vectors, columns: words ? { id: words, text: words } : {} });
 
 const megabytes = (bytes) => Math.round(bytes / 2 ** 20);
 
@@ -86,7 +117,8 @@ function checkFinite({ values, d }, name) {
 function requireSize(n, d) {
   if (!n || !d) fail(`contains no points: its shape is (${n}, ${d})`);
   if (n < 2) fail("has a single row; measures need at least two");
-  if (n > LIMITS.rows || d > LIMITS.dimensions) fail(`has ${n} rows of ${d} numbers; this page takes up to ${LIMITS.rows} × ${LIMITS.dimensions}. isoviz measure has no such limit`);
+  const most = Math.min(LIMITS.rows, Math.floor(LIMITS.numbers / Math.min(d, LIMITS.dimensions)));
+  if (d > LIMITS.dimensions || n > most) fail(`has ${n} rows of ${d} numbers; this page takes up to ${most} rows of ${Math.min(d, LIMITS.dimensions)}. isoviz measure has no such limit`);
 }
 
 // ---- arrays
@@ -100,9 +132,11 @@ function ofArrays(arrays) {
     const role = Object.keys(NAMES).find((each) => NAMES[each].includes(name.toLowerCase()));
     if (role && shape.length === 1) columns[role] = Array.from(values);
   }
+  const [[name, single] = []] = Object.entries(arrays).filter(([, { shape, values }]) => shape.length === 1 && !Array.isArray(values));
+  if (!matrices.length && !Object.keys(columns).length && single) return { vectors: { n: single.shape[0], d: 1, values: floats(single.values), source: name }, columns };
   if (!matrices.length && !Object.keys(columns).length) {
     const shapes = Object.values(arrays).map(({ shape }) => `(${shape.join(", ")})`);
-    fail(shapes.length ? `has the shape ${shapes.join(", ")}; expected (points, dimensions)` : "holds no array");
+    fail(shapes.length ? `has the shape ${shapes.join(", ")}; expected (points, dimensions). Of three axes, average one, for example x.mean(axis=1)` : "holds no array that is read here; save it with np.save");
   }
   if (!matrices.length) return { vectors: null, columns };
   const [, { shape: [n, d], values }] = matrices[0];
@@ -185,7 +219,7 @@ async function npzArrays(file) {
   if (end < 0) fail("is cut off: it has no directory");
   let at = view.getUint32(end + 16, true);
   const arrays = {};
-  let room = LIMITS.bytes;
+  let [room, unread] = [LIMITS.bytes, null];
   for (let entry = 0; entry < view.getUint16(end + 10, true); entry += 1) {
     if (at + 46 > buffer.byteLength || view.getUint32(at, true) !== 0x02014b50) fail("has a directory that is not understood");
     const [nameLength, extra, comment] = [28, 30, 32].map((offset) => view.getUint16(at + offset, true));
@@ -196,16 +230,21 @@ async function npzArrays(file) {
     if (local + 30 > buffer.byteLength) fail("has a directory that is not understood");
     const from = local + 30 + view.getUint16(local + 26, true) + view.getUint16(local + 28, true);
     const size = packed === 0xffffffff ? buffer.byteLength - from : packed; // larger sizes stand in an extra field
-    const bytes = method === 0 && size === packed ? buffer.slice(from, from + size) : await inflated(new Uint8Array(buffer, from, Math.min(size, buffer.byteLength - from)), room, method);
+    if (method !== 8 && (method !== 0 || size !== packed)) fail(`is packed by method ${method}, which is not read here; use np.savez or np.savez_compressed`);
+    const bytes = method === 0 ? buffer.slice(from, from + size) : await inflated(new Blob([new Uint8Array(buffer, from, Math.min(size, buffer.byteLength - from))]), room, "deflate-raw");
     room -= bytes.byteLength;
-    arrays[name.slice(0, -4)] = npyArray(bytes);
+    try {
+      arrays[name.slice(0, -4)] = npyArray(bytes);
+    } catch (error) {
+      unread ??= error; // texts as Python objects, beside the vectors
+    }
   }
+  if (unread && !Object.values(arrays).some(({ shape }) => shape.length === 2)) throw unread;
   return arrays;
 }
 
-async function inflated(packed, room, method) {
-  if (method !== 8) fail(`is packed by method ${method}, which is not read here; use np.savez or np.savez_compressed`);
-  const reader = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw")).getReader();
+async function inflated(packed, room, kind) {
+  const reader = packed.stream().pipeThrough(new DecompressionStream(kind)).getReader();
   const parts = [];
   let size = 0;
   for (;;) {
@@ -240,23 +279,42 @@ function safetensors(buffer) {
   return arrays;
 }
 
+// .fvecs and the like: each row after its dimension; .fbin and the like: n and d, then all numbers.
+function benchmarkRows(buffer, type, each) {
+  const [view, width] = [new DataView(buffer), widthOf(type)];
+  const d = buffer.byteLength < 8 ? 0 : view.getInt32(each ? 0 : 4, true);
+  const size = d * width + (each ? 4 : 0); // bytes of a row
+  const n = each ? buffer.byteLength / size : view.getInt32(0, true);
+  if (!(d > 0) || !Number.isInteger(n) || buffer.byteLength !== n * size + (each ? 0 : 8)) fail(`is damaged or of another format: its rows do not all have ${d} dimensions`);
+  requireSize(n, d);
+  const values = new (type === "F32" ? Float32Array : Float64Array)(n * d);
+  for (let i = 0; i < n; i += 1) {
+    if (each && view.getInt32(i * size, true) !== d) fail(`has rows of unequal length; the first has ${d} dimensions`);
+    values.set(decoded(new Uint8Array(buffer, i * size + (each ? 4 : 8), d * width), type), i * d);
+  }
+  return { n, d, values };
+}
+
 // ---- tables: { names, rows: arrays of cells, commas: whether numbers may have decimal commas }
 
 async function csvRows(file, suffix) {
-  const text = await utf8(file);
+  const whole = await utf8(file);
+  const [excel, said] = whole.match(/^\s*sep=(.)\s*\n/) ?? [""]; // Excel's first line
+  const text = whole.slice(excel.length);
   const line = text.match(/^.*\S.*$/m)?.[0] ?? "";
   const semicolons = line.includes(";") && (!line.includes(",") || areValues(line.split(";")));
-  const delimiter = suffix === "tsv" || line.includes("\t") ? "\t" : semicolons ? ";" : ""; // "": Papa Parse finds it
+  const delimiter = suffix === "tsv" || line.includes("\t") ? "\t" : said ?? (semicolons ? ";" : ""); // "": Papa Parse finds it
   const { data, errors, meta } = Papa.parse(text, { delimiter, skipEmptyLines: true });
   const [first = [], ...others] = data;
-  const headless = areValues(first);
+  const headless = areValues(first) || (first.length === 1 && !isRole(first[0]) && (suffix === "tsv" || isNumber(first[0]))); // the projector's labels have no header
+  if (!headless && others.length && others.every(({ length }) => length === first.length + 1)) first.unshift(first.some((name) => name.toLowerCase() === "id") ? "row name" : "id"); // as R writes them
   const quotes = errors.find(({ type }) => type === "Quotes");
   const rowNamed = (row) => (row ? `row ${row}` : "the header");
   if (quotes) fail(`${rowNamed(quotes.row + headless)}: ${quotes.message}`);
   const longer = data.findIndex((row) => row.slice(first.length).some(Boolean));
   if (longer > 0) fail(`${rowNamed(longer + headless)} has more cells than the ${headless ? "first row" : "header"} (${first.length}); put texts that contain ${SEPARATORS[meta.delimiter] ?? meta.delimiter} in double quotes`);
-  const commas = meta.delimiter === ";";
-  return headless ? { names: first.map((_, j) => `column ${j + 1}`), rows: data, commas } : { names: first, rows: others, commas };
+  const commas = meta.delimiter === ";" || (meta.delimiter === "\t" && data.slice(0, 50).some((row) => row.some((cell) => DECIMAL_COMMA.test(cell))) && !data.slice(0, 50).some((row) => row.some(isFraction)));
+  return headless ? { names: first.length > 1 ? first.map((_, j) => `column ${j + 1}`) : ["label"], rows: data, commas } : { names: first, rows: others, commas };
 }
 
 // Whether a table's first line is a row: mostly numbers, with decimal points or commas, that do not count the columns.
@@ -279,7 +337,19 @@ async function jsonLines(file) {
     objects.push(Array.isArray(value) ? { vector: value } : value);
     if (typeof value !== "object" || value === null) fail(`line ${at + 1} is neither an object nor a list`);
   }
-  return ofObjects(objects);
+  return ofObjects(rowsOfAnswers(objects));
+}
+
+function documentRows(text) {
+  let content;
+  try {
+    content = JSON.parse(text);
+  } catch (error) {
+    fail(`is not JSON: ${error.message}`);
+  }
+  const rows = rowsOfDocument(content);
+  if (!rows.length) fail(`holds no rows with vectors; expected [[0.1, …], …], a list of objects, {"text": [0.1, …], …} or {"embeddings": [[0.1, …], …], …}`);
+  return ofObjects(rows);
 }
 
 async function parquetRows(file, report) {
@@ -316,16 +386,20 @@ function ofTable({ names, rows, commas }) {
   if (commas) for (const row of rows) for (const j of free) row[j] = row[j]?.replace(DECIMAL_COMMA, "$1.$2");
   const samples = names.map((_, j) => someFilled(rows, j));
   const mostly = (j, isKind) => samples[j].filter(isKind).length > samples[j].length / 2;
-  const lists = free.filter((j) => mostly(j, isList));
+  const called = free.filter((j) => CALLED_VECTORS.test(names[j]));
+  const lists = free.filter((j) => mostly(j, isList) || areVectors(samples[j].filter((cell) => typeof cell === "string")));
   if (lists.length > 1) fail(`${lists.length} columns hold lists (${lists.map((j) => names[j]).join(", ")}); keep one`);
   const numeric = lists.length ? [] : free.filter((j) => mostly(j, isNumber));
   const numbers = numeric.length ? free.filter((j) => numeric.includes(j) || !samples[j].length) : []; // empty ones are refused below
+  const [unread] = lists.length ? [] : called.filter((j) => !numeric.includes(j) && samples[j].length);
+  if (unread !== undefined) fail(`column '${names[unread]}' holds no vectors that can be read, but '${String(samples[unread][0]).slice(0, 40)}'`);
   const columns = Object.fromEntries(Object.entries(places).map(([role, j]) => [role, rows.map((row) => String(row[j] ?? ""))]));
   if (!lists.length && !numbers.length) {
     if (Object.keys(columns).length) return { vectors: null, columns };
     fail(`no column of lists and no column of numbers (columns: ${names.slice(0, 8).join(", ")})`);
   }
-  return { vectors: lists.length ? ofLists(rows, lists[0], names[lists[0]]) : ofNumbers(rows, numbers, names), columns };
+  if (lists.length) return { vectors: ofLists(rows, lists[0], names[lists[0]]), columns };
+  return { vectors: { ...ofNumbers(rows, numbers, names), source: names[numbers[0]] }, columns };
 }
 
 function someFilled(rows, j) {
@@ -335,29 +409,29 @@ function someFilled(rows, j) {
 }
 
 const isEmpty = (cell) => cell === "" || cell == null;
-const isList = (cell) => Array.isArray(cell) || ArrayBuffer.isView(cell) || (typeof cell === "string" && cell.trimStart().startsWith("["));
+const isList = (cell) => Array.isArray(cell) || ArrayBuffer.isView(cell);
+const isRole = (name) => Object.values(NAMES).flat().includes(name.toLowerCase());
 const isNumber = (cell) => (typeof cell === "string" ? cell.trim() !== "" && Number.isFinite(Number(cell)) : typeof cell === "number" || typeof cell === "bigint");
 
 function ofLists(rows, at, name) {
-  const lists = rows.map((row, i) => {
-    if (isEmpty(row[at])) fail(`row ${i + 1}, column '${name}': it is empty`);
-    try {
-      return typeof row[at] === "string" ? JSON.parse(row[at]) : row[at];
-    } catch {
-      return fail(`row ${i + 1}, column '${name}': not a list of numbers`);
-    }
-  });
-  const d = lists[0].length;
+  const lists = rows.map((row) => (typeof row[at] === "string" ? numbersIn(row[at]) : row[at]));
+  const d = lists.find((list) => list?.length)?.length ?? 0;
+  const problems = lists.map((list, i) => problemOf(list, rows[i][at], d));
+  const first = problems.findIndex(Boolean);
+  if (first >= 0) fail(`${problems.filter(Boolean).length} of ${rows.length} rows have no readable vector, the first is row ${first + 1}, column '${name}': ${problems[first]}`);
   requireSize(rows.length, d);
-  const values = new Float64Array(rows.length * d);
-  lists.forEach((list, i) => {
-    if (list?.length !== d) fail(`row ${i + 1}, column '${name}': ${list?.length ?? "no"} numbers where earlier rows have ${d}`);
-    for (let j = 0; j < d; j += 1) {
-      if (!isNumber(list[j])) fail(`row ${i + 1}, column '${name}': number ${j + 1} is ${JSON.stringify(list[j] ?? null)}`);
-      values[i * d + j] = Number(list[j]);
-    }
-  });
-  return { n: rows.length, d, values: lists[0] instanceof Float32Array ? Float32Array.from(values) : values };
+  const values = new (lists[0] instanceof Float32Array ? Float32Array : Float64Array)(rows.length * d);
+  lists.forEach((list, i) => list.forEach((value, j) => (values[i * d + j] = Number(value))));
+  return { n: rows.length, d, values };
+}
+
+function problemOf(list, cell, d) {
+  if (isEmpty(cell)) return "it is empty";
+  if (typeof cell === "string" && cell.includes("...")) return `'${cell.slice(0, 40)}': the numbers are missing where numpy wrote '...'`;
+  if (!list) return `'${String(cell).slice(0, 30)}' is not a list of numbers`;
+  if (list.length !== d) return `${list.length} numbers where earlier rows have ${d}`;
+  const wrong = Array.prototype.findIndex.call(list, (value) => !isNumber(value));
+  return wrong < 0 ? null : `number ${wrong + 1} is ${JSON.stringify(list[wrong] ?? null)}`;
 }
 
 function ofNumbers(rows, places, names) {

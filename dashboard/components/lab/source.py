@@ -22,7 +22,7 @@ def engine() -> str:
     """The computing part with the readers of files, as a classic script without message handling."""
     libraries = (path.read_text("utf-8") for path in sorted(LIBRARIES.glob("*.min.js")))
     own = source.stripped(
-        bundle(*(f"lab/{name}.js" for name in ("kernels", "readers", "labels", "own_engine", "frontier")))
+        bundle(*(f"lab/{name}.js" for name in ("kernels", "readers", "written", "labels", "own_engine", "frontier")))
     )
     return "\n".join((*libraries, source.engine(), own))
 

@@ -217,6 +217,11 @@ function* redrawn(state, draw) {
   const stretch = stretchOf(state);
   const points = shapedPoints(base, state, stretch, centresOf(state));
   yield;
+  return yield* scoresOf(points, n, d);
+}
+
+// The plug-in and the unbiased IsoScore of points.
+function* scoresOf(points, n, d) {
   const centred = subtractMean(points, meanOf(points, n, d), n, d);
   yield;
   const few = n < d;

@@ -1,23 +1,26 @@
 // The measures of `isoviz.metrics` on one cloud, in float64, by the same definitions and with the same thresholds.
-// A cloud: { n, d, points, mean, covariance, shift, scale, rounds, originals } with points and mean before shift, rotation and scale;
-// invariant measures skip rotation and scale.
+// A cloud: { n, d, points, mean, covariance, shift, scale, rounds, originals, eps } with points and mean before shift, rotation and scale;
+// invariant measures skip rotation and scale. eps: the resolution of the points' number type, if not double precision.
 
 const EPS = 2.220446049250313e-16;
 const EQUAL = 1e-6; // distances that differ by a smaller share are equally far
 const TWIN = 64 * EPS; // of a squared distance to the squared lengths, up to which two points are one
+const COPIES = [2 ** -11, 2 ** -16]; // of a distance to the longer point's length: half precision; single precision and small noise
+const APART = 32; // times such a distance, by how much points that are no copies must lie apart
+const NARROW = 2 ** -19; // directions narrower than this share of the widest hold rounding errors only
 export const NEIGHBOURS = 10;
 const DIRECTIONS = 32; // along which points are multiplied at a time
 export const MAX_PAIRED = 2000; // points used for pairs; larger clouds are sampled
 
 // Numbers that need no eigenvalues: name → value, or null if undefined, with the reason in `problems`.
 export function closedNumbers(cloud, known, zeta, problems) {
-  const { n, d, mean, covariance, shift } = cloud;
+  const { n, d, mean, covariance, shift, eps = EPS } = cloud;
   const { trace, squares } = traces(covariance, d);
   const { quartic, cosine, zeros } = rowSums(cloud);
   const numbers = { isoscore: null, isoscore_unbiased: null, isoscore_star: null, participation_ratio: null, mean_cosine: cosine };
   if (cosine === null) problems.mean_cosine = `needs at least 2 nonzero vectors, got ${n - zeros}`;
   let collapsed = true;
-  for (let j = 0; j < d; j += 1) if (!(covariance[j * d + j] <= (EPS * (mean[j] + shift)) ** 2)) collapsed = false;
+  for (let j = 0; j < d; j += 1) if (!(covariance[j * d + j] <= (eps * (mean[j] + shift)) ** 2)) collapsed = false;
   cloud.collapsed = collapsed;
   if (collapsed) {
     for (const name of ["isoscore", "isoscore_unbiased", "isoscore_star", "participation_ratio"]) problems[name] = "all points are equal";
@@ -31,11 +34,24 @@ export function closedNumbers(cloud, known, zeta, problems) {
   numbers.isoscore = (numbers.participation_ratio - 1) / (d - 1);
   numbers.isoscore_unbiased = n < 4 ? null : unbiasedScore({ trace, squares, quartic }, n, d);
   if (numbers.isoscore_unbiased === null) problems.isoscore_unbiased = n < 4 ? `needs at least 4 points, got ${n}` : "the points differ only in mutually orthogonal directions; use more points";
+  else if (isWhite(covariance, d, numbers.participation_ratio, squares / trace, squares)) {
+    numbers.isoscore_unbiased = null;
+    problems.isoscore_unbiased = WHITENED;
+  }
   if (known) {
     const mixed = mixedTraces(covariance, known, d, zeta);
     numbers.isoscore_star = ((mixed.trace * mixed.trace) / mixed.squares - 1) / (d - 1);
   }
   return numbers;
+}
+
+export const WHITENED = "these rows were whitened on themselves, so they are not independent draws";
+
+// Whether the covariance is a multiple of a projection of rank 2 or more, which independent draws never give.
+function isWhite(covariance, d, ratio, mean, squares) {
+  if (Math.round(ratio) < 2 || Math.abs(ratio - Math.round(ratio)) > 1e-7 * ratio) return false;
+  const difference = finish(productOf(rowsOf(covariance, d, d))).map((value, at) => value - mean * covariance[at]);
+  return squaresOf(difference, 0, d * d) <= (1e-3 * mean) ** 2 * squares;
 }
 
 // From tr S, ‖S‖² and Q = Σ‖x̃‖⁴/(n − 1); null if undefined.
@@ -152,7 +168,7 @@ export function* spectrumNumbers(cloud) {
   const total = values.reduce((sum, value) => sum + value, 0);
   let sum = 0;
   const curve = Float64Array.from(values, (value) => (sum += value) / total).subarray(0, Math.min(n, d));
-  const decay = decayOf(values.filter((value) => value > 0));
+  const decay = decayOf(values.filter((value) => value > NARROW ** 2 * values[0]));
   if (decay === null) problems.alpha_req = "the points vary in one direction only";
   const count = found.vectors.length / size;
   const axes = small ? yield* productOf(rowsOf(found.vectors, count, n), columnsOf(cloud.points, n, d, cloud.mean)) : found.vectors;
@@ -164,8 +180,8 @@ export function* spectrumNumbers(cloud) {
 export const needsPoints = ({ n, d }) => 2 * n < d;
 
 // RankMe, and the logits of I1 and I2: for each eigenvector of XᵀX the coordinates of all points along it (n) at scale 1, or what
-// `kept` makes of them.
-export function* originNumbers(cloud, kept = null) {
+// `kept` makes of them; none of a matrix with more than `most` eigenvectors.
+export function* originNumbers(cloud, kept = null, most = Infinity) {
   const { n, d, points, mean, covariance, shift, scale = 1 } = cloud;
   const problems = {};
   const small = n < d;
@@ -177,14 +193,18 @@ export function* originNumbers(cloud, kept = null) {
     for (let i = 0; i < d; i += 1) for (let j = 0; j < d; j += 1) matrix[i * d + j] += n * (mean[i] + shift) * (mean[j] + shift);
   }
   const size = small ? n : d;
-  const { values, vectors } = yield* eigen(matrix, size, size);
+  const { values, vectors } = yield* eigen(matrix, size, size > most ? 0 : size);
   release(matrix);
   if (!(values[0] > 0)) {
-    problems.rankme = problems.i1 = problems.i2 = "all points are zero";
-    return { values: { rankme: null }, problems, logits: [] };
+    problems.rankme = "all points are zero";
+    return { values: { rankme: null }, problems, logits: [Math.log(n)] }; // Z is n
   }
   const significant = withoutRounding(values, size);
   const result = { values: { rankme: entropyRank(significant.map(Math.sqrt)) }, problems, logits: [] };
+  if (size > most) {
+    problems.i1 = problems.i2 = `needs the eigenvectors, which this page computes up to ${most} dimensions`;
+    return result;
+  }
   const positive = significant.filter((value) => value > 0);
   // Along directions in which the points are short, Z is n, whichever of them rounding chooses.
   if (positive.some((value, k) => k > 0 && positive[k - 1] - value <= 1e-9 * positive[0] * Math.min(1, scale * Math.sqrt(value / n)))) {
@@ -280,36 +300,71 @@ export function rowsAt(points, rows, d) {
 export function* pairNumbers(cloud) {
   const problems = {};
   const { n, originals } = cloud; // others are copies
-  const all = yield* pairsOf(cloud, pairedRows(n), true);
-  const values = { uniformity: all.uniformity, epps_pulley: all.normality, hubness: null, reciprocity: null };
-  if (all.m <= NEIGHBOURS + 1) problems.hubness = problems.reciprocity = `needs at least ${NEIGHBOURS + 2} points`;
-  else if (cloud.collapsed) problems.hubness = problems.reciprocity = "all points are equal";
-  else {
-    const graph = yield* graphOf(all.chosen, cloud.d, all);
-    values.hubness = hubnessOf(graph, all.k, problems);
-    values.reciprocity = reciprocityOf(graph, all.k);
-  }
+  const rows = pairedRows(n);
+  const all = yield* pairsOf(cloud, rows, true);
+  const values = { uniformity: all.uniformity, epps_pulley: all.normality, hubness: null, reciprocity: null, twonn: null, local_dimension: null };
   if (values.epps_pulley === null) problems.epps_pulley = all.m < 3 ? "needs at least 3 points" : "all points are equal";
   if (values.uniformity === null) problems.uniformity = "needs at least 2 nonzero vectors";
-  const rows = pairedRows(originals);
-  const distinct = yield* withoutTwins(cloud, rows, originals < n ? yield* pairsOf(cloud, rows) : all);
-  values.twonn = twonnOf(distinct, problems);
-  values.local_dimension = localDimensionOf(distinct, problems);
-  if (cloud.collapsed) {
-    problems.twonn = problems.local_dimension = "all points are equal";
-    values.twonn = values.local_dimension = null;
+  if (cloud.collapsed) problems.hubness = problems.reciprocity = problems.twonn = problems.local_dimension = "all points are equal";
+  if (cloud.collapsed) return { values, problems };
+  const distinct = yield* withoutCopies(cloud, rows, all);
+  if (distinct.m <= NEIGHBOURS + 1) problems.hubness = problems.reciprocity = `needs at least ${NEIGHBOURS + 2} distinct points, got ${distinct.m}`;
+  else {
+    const graph = yield* graphOf(distinct.chosen, cloud.d, distinct);
+    values.hubness = hubnessOf(graph, distinct.k, problems);
+    values.reciprocity = reciprocityOf(graph, distinct.k);
   }
-  return { values, problems };
+  const drawn = pairedRows(originals);
+  const first = originals < n ? yield* withoutCopies(cloud, drawn, yield* pairsOf(cloud, drawn)) : distinct;
+  values.twonn = twonnOf(first, problems);
+  values.local_dimension = localDimensionOf(first, problems);
+  return { values, problems, copies: rows.length - distinct.m };
 }
 
-// The pairs of the rows without copies, also up to rounding: the first remains, as in isoviz/metrics/neighbours.py.
-function* withoutTwins(cloud, rows, { m, k, indices, distances, lengths, ...found }) {
+// The pairs of the rows without copies. If copies cannot be told from neighbours, only rows that are equal up to rounding are left out.
+function* withoutCopies(cloud, rows, all) {
+  return (yield* copiesOf(cloud, rows, all.links))?.found ?? (yield* withoutTwins(cloud, rows, all));
+}
+
+// For each row the place of the first row of its group, with the pairs of these rows; null without copies. As in isoviz/metrics/copies.py:
+// rows nearer than a tolerance, in chains, are copies if the others lie much farther apart.
+export function* copiesOf(cloud, rows, links) {
+  for (const [level, tolerance] of COPIES.entries()) {
+    const leaders = rows.map((_, i) => leaderOf(links[level], i));
+    const firsts = rows.filter((_, i) => leaders[i] === i);
+    if (firsts.length === rows.length) break;
+    if (firsts.length < 2) continue;
+    const found = yield* pairsOf(cloud, firsts);
+    const spacings = Float64Array.from(found.sizes, (size, i) => found.distances[i * found.k] / size).sort();
+    const middle = firsts.length >> 1;
+    if ((spacings[middle] + spacings[(firsts.length - 1) >> 1]) / 2 >= APART * tolerance) return { leaders, found };
+  }
+  return null;
+}
+
+function leaderOf(links, i) {
+  while (links[i] !== i) i = links[i] = links[links[i]];
+  return i;
+}
+
+// Joins the groups of two rows at each tolerance that their squared distance does not exceed, of a squared length.
+export function link(links, i, j, squared, length) {
+  for (let level = 0; level < COPIES.length && squared <= COPIES[level] ** 2 * length; level += 1) {
+    const [a, b] = [leaderOf(links[level], i), leaderOf(links[level], j)];
+    links[level][Math.max(a, b)] = Math.min(a, b);
+  }
+}
+
+export const unlinked = (count) => COPIES.map(() => Int32Array.from({ length: count }, (_, i) => i));
+
+function* withoutTwins(cloud, rows, found) {
+  const { m, k, indices, distances, lengths } = found;
   const copies = new Set();
   for (let i = 0; i < m; i += 1) {
     const j = indices[i * k];
     if (distances[i * k] ** 2 <= TWIN * (lengths[i] + lengths[j])) copies.add(Math.max(i, j));
   }
-  if (!copies.size) return { m, k, indices, distances, lengths, ...found };
+  if (!copies.size) return found;
   const distinct = rows.filter((_, i) => !copies.has(i));
   return distinct.length < 3 ? { m: distinct.length } : yield* withoutTwins(cloud, distinct, yield* pairsOf(cloud, distinct));
 }
@@ -317,8 +372,8 @@ function* withoutTwins(cloud, rows, { m, k, indices, distances, lengths, ...foun
 // Nearest neighbours (rows, k) with exact distances, the uniformity and, if `normal`, the Epps–Pulley statistic.
 function* pairsOf({ n, d, points, mean: meanOfAll, shift, collapsed }, rows, normal = false) {
   const m = rows.length;
-  const mean = m < n ? meanOfRows(points, rows, d) : meanOfAll;
   const chosen = m < n ? rowsAt(points, rows, d) : points;
+  const mean = m < n ? meanOf(chosen, m, d) : meanOfAll;
   const [lengths, sizes, alongMean] = [new Float64Array(m), new Float64Array(m), new Float64Array(m)];
   const shiftedMean = mean.map((value) => value + shift);
   const shiftedMeanSquare = squaresOf(shiftedMean, 0, d);
@@ -336,7 +391,8 @@ function* pairsOf({ n, d, points, mean: meanOfAll, shift, collapsed }, rows, nor
   const k = Math.min(NEIGHBOURS, m - 1);
   const near = Math.min(k + 2, m - 1);
   const nearest = { distances: new Float64Array(m * near).fill(Infinity), indices: new Int32Array(m * near).fill(-1), near };
-  const cosines = { lengths: sizes, alongMean, square: shiftedMeanSquare, sum: 0, pairs: 0 };
+  const links = unlinked(m);
+  const cosines = { lengths: sizes, alongMean, square: shiftedMeanSquare, sum: 0, pairs: 0, links };
   const unit = (m * d) / lengths.reduce((sum, value) => sum + value, 0); // scales the mean variance to 1
   const directions = normal && !collapsed && m > 2 ? { unit, along: meanOverDirections(d, 2 * unit * lengths.reduce((max, value) => Math.max(max, value), 0)), sum: 0 } : null;
   for (const block of rowProducts(chosen, m, d, mean)) {
@@ -350,13 +406,7 @@ function* pairsOf({ n, d, points, mean: meanOfAll, shift, collapsed }, rows, nor
   const exact = exactNeighbours(chosen, m, d, nearest, k);
   const uniformity = cosines.pairs ? Math.log(cosines.sum / cosines.pairs) - 4 : null;
   const normality = directions && Math.sqrt(2 * Math.PI) * (1 + (2 * directions.sum) / m - Math.SQRT2 * lengths.reduce((sum, value) => sum + directions.along((unit * value) / 4), 0) + m / Math.sqrt(3));
-  return { m, k, ...exact, chosen, lengths, uniformity, normality };
-}
-
-export function meanOfRows(points, rows, d) {
-  const mean = new Float64Array(d);
-  for (const row of rows) for (let j = 0; j < d; j += 1) mean[j] += points[row * d + j] / rows.length;
-  return mean;
+  return { m, k, ...exact, chosen, lengths, sizes, links, uniformity, normality };
 }
 
 function accumulateDirections(block, at, i, lengths, directions) {
@@ -399,7 +449,7 @@ export function meanOverDirections(d, largest) {
 // Processes row i of the Gram matrix up to column i − 1: updates the neighbours of both points and the uniformity.
 function accumulateRow(block, at, i, lengths, nearest, cosines) {
   const { near, distances } = nearest;
-  const { lengths: sizes, alongMean } = cosines;
+  const { lengths: sizes, alongMean, links } = cosines;
   const [squaredLength, size, projection, last] = [lengths[i], sizes[i], alongMean[i] + cosines.square, near - 1];
   let [sum, pairs] = [0, 0];
   for (let j = 0; j < i; j += 1) {
@@ -407,6 +457,7 @@ function accumulateRow(block, at, i, lengths, nearest, cosines) {
     const squared = squaredLength + lengths[j] - 2 * inner;
     if (squared < distances[i * near + last]) insertNeighbour(nearest, i, j, squared);
     if (squared < distances[j * near + last]) insertNeighbour(nearest, j, i, squared);
+    link(links, i, j, squared, Math.max(size, sizes[j]) ** 2);
     const product = size * sizes[j];
     if (product > 0) {
       sum += Math.exp((4 * (inner + projection + alongMean[j])) / product);

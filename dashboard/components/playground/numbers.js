@@ -75,7 +75,7 @@ export class NumberTable {
 const note = (text) => make("td", "", { colSpan: 4 }, text);
 
 function write(cell, { value, pending, problem }, decimals) {
-  const formatted = value === null ? "–" : shown(value, decimals);
+  const formatted = value === null ? (problem?.startsWith("cannot be estimated") ? problem : "–") : shown(value, decimals);
   if (cell.textContent !== formatted) cell.textContent = formatted;
   const title = problem ? `undefined: ${problem}` : "";
   if (cell.title !== title) cell.title = title;
@@ -87,6 +87,13 @@ function write(cell, { value, pending, problem }, decimals) {
 // A fixed number of decimals; values too small or too large for them get a power of ten.
 export function shown(value, decimals) {
   const size = Math.abs(value);
-  if (size >= 0.5 * 10 ** -decimals || size < 1e-12) return size < 1e6 ? value.toFixed(decimals).replace("-", "−").replace(/^−(0(\.0+)?)$/, "$1") : scientific(value);
+  if (size >= 0.5 * 10 ** -decimals || size < 1e-12) return size < 1e6 ? fixed(value, decimals).replace(/^−(0(\.0+)?)$/, "$1") : scientific(value);
   return scientific(value);
+}
+
+// With as many more decimals as it takes to tell a number from ±1: 0.99993, not 1.000.
+export function fixed(value, decimals) {
+  const distance = 1 - Math.abs(value);
+  const told = distance > 1e-9 && Math.abs(Number(value.toFixed(decimals))) === 1;
+  return value.toFixed(told ? Math.ceil(-Math.log10(distance) - 1e-9) : decimals).replace("-", "−");
 }

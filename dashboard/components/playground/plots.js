@@ -2,6 +2,7 @@
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [36, 10, 8, 24];
 const BINS = 40;
+const MOST_SHOWN = 1024; // rows of the picture of |ρ|
 const FIGURE_REST = 45; // milliseconds between redraws of the figures; the cloud and the numbers update every frame
 const FIGURE_TIME = 8; // milliseconds of drawing, after which the other figures wait for the next turn
 const AFTER = "#dd7809"; // the same in both modes
@@ -121,7 +122,7 @@ function legend(element, entries) {
 const inkOf = (look) => (look.dark ? "#7fb3f0" : look.accent);
 
 function drawEv({ pen, canvas, legend: key }, { drawn, transformed, look, state }, size) {
-  const { d } = state;
+  const d = drawn["before dimensions"]?.sigma.length ?? state.d; // people's own vectors may have more than a drawn cloud
   const scale = frame(pen, size, look, [0, d], [0, 1], { x: ["k = 0", String(d)], y: ["0", "1"] });
   const curve = (values) => {
     const step = Math.max(1, Math.floor(values.length / 300));
@@ -146,32 +147,36 @@ function drawRho({ pen, canvas, legend: key }, { drawn, transformed, look, state
   const colours = colourTable(look.sequential);
   const slot = (width - 8) / pictures.length;
   const side = Math.min(slot - 4, height - 4);
-  pen.imageSmoothingEnabled = false;
+  let [d, step] = [state.d, 1];
   pictures.forEach(({ cells }, index) => {
-    const d = Math.round(Math.sqrt(cells.length));
-    const image = new ImageData(d, d);
+    d = Math.round(Math.sqrt(cells.length));
+    step = Math.ceil(d / MOST_SHOWN);
+    const shownCount = Math.floor(d / step);
+    const image = new ImageData(shownCount, shownCount);
     const pixels = new Uint32Array(image.data.buffer);
     const order = drawn.order?.order.length === d ? drawn.order.order : null;
-    for (let at = 0; at < cells.length; at += 1) pixels[at] = colours[cells[order ? order[Math.floor(at / d)] * d + order[at % d] : at]];
-    const copy = new OffscreenCanvas(d, d);
+    const place = (k) => (order ? order[k * step] : k * step);
+    for (let at = 0; at < pixels.length; at += 1) pixels[at] = colours[cells[place(Math.floor(at / shownCount)) * d + place(at % shownCount)]];
+    const copy = new OffscreenCanvas(shownCount, shownCount);
     copy.getContext("2d").putImageData(image, 0, 0);
-    pen.imageSmoothingEnabled = d > side;
+    pen.imageSmoothingEnabled = shownCount > side;
     pen.drawImage(copy, 4 + index * slot + (slot - side) / 2, (height - side) / 2, side, side);
   });
   const mean = pictures.map(({ values }) => (values.abs_correlation === null ? "undefined" : number(values.abs_correlation, 2)));
-  key.textContent = `mean ${mean.join(" → ")}${drawn.order ? ", clustered" : ""}`;
-  canvas.setAttribute("aria-label", `|ρ| of ${state.d} × ${state.d} dimensions, mean ${mean.join(" before, ")}`);
+  key.textContent = `mean ${mean.join(" → ")}${drawn.order ? ", clustered" : ""}${step > 1 ? `; 1 of ${step} dimensions is shown` : ""}`;
+  canvas.setAttribute("aria-label", `|ρ| of ${d} × ${d} dimensions, mean ${mean.join(" before, ")}`);
 }
 
-function drawSigma({ pen, canvas, legend: key }, { drawn, transformed, look, state }, size) {
+function drawSigma({ pen, canvas, legend: key }, { drawn, transformed, look }, size) {
   const series = [[drawn["before dimensions"]?.sigma, inkOf(look)], transformed ? [drawn["after dimensions"]?.sigma, AFTER] : null].filter((entry) => entry?.[0]);
   const values = series.flatMap(([sigma]) => [...sigma]);
+  const d = Math.max(...series.map(([sigma]) => sigma.length), 1);
   const largest = Math.max(...values, 1e-300);
   const positive = values.filter((value) => value > 1e-9 * largest);
   const smallest = Math.min(...positive);
   const log = largest / smallest > 20;
   const bounds = log ? [Math.log10(smallest), Math.log10(largest)] : [0, largest * 1.05];
-  const scale = frame(pen, size, look, [0, state.d], bounds, { x: ["j = 1", String(state.d)], y: [log ? number(smallest, 1) : "0", number(largest, 2)] });
+  const scale = frame(pen, size, look, [0, d], bounds, { x: ["j = 1", String(d)], y: [log ? number(smallest, 1) : "0", number(largest, 2)] });
   for (const [sigma, colour] of series) {
     const count = sigma.length;
     pen.fillStyle = colour;
@@ -187,7 +192,7 @@ function drawSigma({ pen, canvas, legend: key }, { drawn, transformed, look, sta
     }
   }
   legend(key, [transformed ? ["before", inkOf(look)] : null, transformed ? ["after", AFTER] : null, log ? ["log scale", "transparent"] : null]);
-  canvas.setAttribute("aria-label", `Standard deviations of ${state.d} dimensions, from ${number(Math.min(...values))} to ${number(largest)}`);
+  canvas.setAttribute("aria-label", `Standard deviations of ${d} dimensions, from ${number(Math.min(...values))} to ${number(largest)}`);
 }
 
 function drawRedraws({ pen, canvas, legend: key, caption }, { drawn, look, known, numbers }, size) {

@@ -155,10 +155,11 @@ function addTo(sums, at, rows, from, d) {
   for (let j = 0; j < d; j += 1) sums[at + j] += rows[from + j];
 }
 
+// From the first point on: equal points have exactly this mean, and points far from the origin keep their digits.
 export function meanOf(points, n, d) {
-  const mean = new Float64Array(d);
-  for (let i = 0; i < n; i += 1) addTo(mean, 0, points, i * d, d);
-  return mean.map((value) => value / n);
+  const sums = new Float64Array(d);
+  for (let i = 1, at = d; i < n; i += 1) for (let j = 0; j < d; j += 1, at += 1) sums[j] += points[at] - points[j];
+  return sums.map((sum, j) => points[j] + sum / n);
 }
 
 export function subtractMean(points, mean, n, d) {

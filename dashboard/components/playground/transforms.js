@@ -127,8 +127,8 @@ function scaledCloud(cloud, factors, centred) {
 }
 
 // A cloud of centred points, or of points with this mean.
-export function* cloudOf(points, { n, d, originals }, mean = new Float64Array(d)) {
+export function* cloudOf(points, { n, d, originals, eps }, mean = new Float64Array(d)) {
   const covariance = yield* productOf(columnsOf(points, n, d, mean));
   for (let at = 0; at < d * d; at += 1) covariance[at] /= n - 1;
-  return { n, d, points, mean, covariance, shift: 0, scale: 1, rounds: null, originals };
+  return { n, d, points, mean, covariance, shift: 0, scale: 1, rounds: null, originals, eps };
 }
