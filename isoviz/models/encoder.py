@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from isoviz.errors import ModelError
-from isoviz.models import families, folders
+from isoviz.models import families, folders, pooled
 from isoviz.models.adapter import HeadedModel, load_network_with_mismatch, load_tokenizer
 from isoviz.models.checkpoint import untrained_pooling
 from isoviz.models.hooks import Hooks
@@ -59,25 +58,11 @@ class Encoder:
                 if isinstance(self.module, HeadedModel):
                     encoding = self.module.wiring.encode(batch)
                     return encoding.hidden_states, encoding.pooled
-                takes = inspect.signature(self.module.forward).parameters
-                inputs: dict[str, Any] = {
-                    name: tensor
-                    for name, tensor in batch.items()
-                    if name in takes or name in ("input_ids", "attention_mask")
-                }
-                inputs |= {"use_cache": False} if "use_cache" in takes else {}
-                states = self.module(**inputs, output_hidden_states=True, return_dict=True).hidden_states
+                return pooled.layers(self.module, batch), None
         except IndexError:
             raise ModelError(
                 "model: its tokenizer gives a token number that it has no embedding for", field="model"
             ) from None
-        if len(states) != self.num_layers + 1 or states[-1].shape[-1] != self.width:
-            raise ModelError(
-                f"model: this family gives {len(states)} states of width {states[-1].shape[-1]}, and its configuration speaks "
-                f"of {self.num_layers} layers of width {self.width}; it cannot be measured layer by layer",
-                field="model",
-            )
-        return states, None
 
 
 def load(
@@ -112,23 +97,25 @@ def load(
             notes.append("of this encoder-decoder the encoder is read; its decoder takes no part")
     if mismatch:
         notes.append(f"random weights: {mismatch}")
-    width, depth = (getattr(network_config, name, None) for name in ("hidden_size", "num_hidden_layers"))
-    if not isinstance(width, int) or not isinstance(depth, int):
+    module.eval()
+    with reading(source):  # sizes that fit the weights may still not fit each other, or the tokenizer
+        encoder = Encoder(
+            module=module,
+            tokenizer=tokenizer,
+            width=0,
+            head_width=head_width,
+            num_layers=0,
+            longest=families.longest_input({**config, **_positions(network_config)}),
+            notes=tuple(notes),
+        )
+        states, _ = encoder(dict(tokenizer(_PROBE, return_tensors="pt")))
+    encoder.num_layers, encoder.width = len(states) - 1, states[-1].shape[-1]
+    encoder.head_width = head_width or encoder.width
+    if encoder.num_layers < 1 or len({state.shape[-1] for state in states}) > 1:
         raise ModelError(
-            f"model: the configuration of '{source.name}' names no hidden size and number of layers, so it cannot be measured",
+            f"model: '{source.name}' gives {len(states)} states of one vector per token, so it cannot be measured layer by layer",
             field="model",
         )
-    encoder = Encoder(
-        module=module.eval(),
-        tokenizer=tokenizer,
-        width=width,
-        head_width=head_width or width,
-        num_layers=depth,
-        longest=families.longest_input({**config, **_positions(network_config)}),
-        notes=tuple(notes),
-    )
-    with reading(source):  # sizes that fit the weights may still not fit each other, or the tokenizer
-        encoder(dict(tokenizer(_PROBE, return_tensors="pt")))
     return encoder
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # A layer between the encoder and a classifier belongs to the head: masked-language-model checkpoints come without one.
 _POOLERS = ("pooler", "pooling")
 # Of the few families whose network is its own encoder, the names of a new head.
-_HEADS = ("qa_outputs", "classifier", "classification_head", "score")
+_HEADS = ("qa_outputs", "classifier", "classification_head", "score", "output_layer")
 # Constants that older checkpoints carry as tensors.
 _CONSTANTS = ("position_ids", "token_type_ids", "inv_freq", "masked_bias", "attn.bias")
 _NAMED = 3

@@ -55,7 +55,9 @@ def targets_problem(source: ModelSource, kind: HeadKind, targets: tuple[str, ...
     if not configuration:
         return ""
     with reading(source), torch.device("meta"):
-        network = class_for(kind, 2)[0].from_config(AutoConfig.for_model(**configuration))
+        config = AutoConfig.for_model(**configuration)
+        network_class = class_for(config, kind, 2)[0]
+        network = getattr(network_class, "from_config", network_class)(config)
     try:
         add(network, kind, LowRank(rank=1, alpha=1.0, dropout=0.0, targets=targets), seed=0)
     except InputError as error:

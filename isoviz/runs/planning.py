@@ -241,7 +241,7 @@ def _rate(model: str, learning_rate: float | None) -> float:
 def _pooling(source: ModelSource, common: Mapping[str, Any]) -> str:
     """A decoder's pooling, its default resolved; other models have their own. `InputError` for a decoder's setting of another model."""
     requested: str = common.get("pooling", "auto")
-    if sources.configuration(source).get("model_type") in families.CAUSAL:
+    if families.architecture(sources.configuration(source)) == "decoder":
         return "last" if requested == "auto" else requested
     for name, is_set in (("pooling", requested != "auto"), ("without_sinks", common.get("without_sinks"))):
         if is_set:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import torch
 from safetensors.torch import load_model
 
 from isoviz import methods, tasks
@@ -11,7 +12,6 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.models import low_rank, sources
 from isoviz.models.adapter import HeadedModel, load_network_with_mismatch, load_tokenizer
-from isoviz.models.families import CAUSAL
 from isoviz.models.loading import Mismatch
 from isoviz.models.sources import ModelSource
 from isoviz.training import heads, origin
@@ -30,7 +30,9 @@ def build(config: RunConfig, source: ModelSource, head: heads.Head, allow_random
     )
     if config.low_rank is not None:
         low_rank.add(network, kind, config.low_rank, config.seed)
-    if network.config.model_type in CAUSAL:  # by which transformers alone finds a row's last token
+    if isinstance(
+        getattr(network, "score", None), torch.nn.Linear
+    ):  # by which transformers alone finds a row's last token
         network.config.pad_token_id = head.tokenizer.pad_token_id
     model = HeadedModel(
         network,
