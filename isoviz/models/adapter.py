@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from isoviz.errors import InputError, ModelError
 from isoviz.metrics.collectives import own_share
+from isoviz.models import folders, pooled
 from isoviz.models.families import CLASSIFIERS, CausalPooling
 from isoviz.models.hooks import Hooks, Representations
-from isoviz.models import folders, pooled
 from isoviz.models.loading import Mismatch, load_pretrained, reading
 from isoviz.models.sources import ModelSource, configuration
 from isoviz.models.wiring import wire

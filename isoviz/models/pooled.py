@@ -60,18 +60,20 @@ def accepted(network: type[nn.Module]) -> frozenset[str]:
     return frozenset(inspect.signature(network.forward).parameters)
 
 
+def run(network: Any, inputs: dict[str, Tensor], **options: bool) -> Any:
+    """What a network without a head gives for (B, L) inputs, as the tokenizer names them; what it does not take is left out."""
+    takes = accepted(type(network))
+    given: dict[str, Any] = {name: tensor for name, tensor in inputs.items() if name in takes}
+    given |= {"use_cache": False} if "use_cache" in takes else {}
+    return network(**given, **options, return_dict=True)
+
+
 def layers(network: Any, inputs: dict[str, Tensor]) -> tuple[Tensor, ...]:
     """(B, L, d) of each layer, embeddings first, as the network without a head gives them; the last is what a head reads.
 
     What a family pads within is cut off, and layers that see fewer vectors than tokens (of Funnel and CANINE) are left out.
-
-    Args:
-        inputs: (B, L), as the tokenizer names them; what the network does not take is left out.
     """
-    takes = accepted(type(network))
-    given: dict[str, Any] = {name: tensor for name, tensor in inputs.items() if name in takes}
-    given |= {"use_cache": False} if "use_cache" in takes else {}
-    outputs = network(**given, output_hidden_states=True, return_dict=True)
+    outputs = run(network, inputs, output_hidden_states=True)
     last, length = outputs.last_hidden_state, inputs["input_ids"].shape[1]
     states = [state[:, :length] for state in outputs.hidden_states if state.ndim == 3 and state.shape[1] >= length]
     return (*states[:-1], last[:, :length])

@@ -120,7 +120,7 @@ def test_every_family_learns_and_is_read_again_or_is_refused(tmp_path: Path) -> 
         except Exception as error:  # of any of hundreds of families
             faults[name] = repr(error)
     assert not faults, faults
-    assert USED <= learned, {name: refused.get(name) for name in USED - learned}
+    assert learned >= USED, {name: refused.get(name) for name in USED - learned}
     assert len(learned) > 130
     assert all(error.field == "model" and "\n" not in str(error) for error in refused.values())
 
