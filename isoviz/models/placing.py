@@ -56,12 +56,8 @@ def placed(source: ModelSource, dtype: Dtype = "auto") -> Iterator[Placement]:
         InputError: an unknown `dtype`.
         ModelError: it does not fit here; says what would.
     """
-    if dtype not in DTYPES:
-        raise InputError(f"dtype: expected {', '.join(DTYPES)} (got {dtype})", field="dtype")
     device = devices.freest()
-    chosen = torch.float32 if dtype == "auto" else getattr(torch, dtype)
-    if dtype == "auto" and device.type != "cpu":
-        chosen = _stored(source)
+    chosen = number_format(source, dtype, device)
     count = checkpoint.parameters(source)
     needed, room = count * chosen.itemsize, devices.room()
     here = room.pop(_key(device), 0)
@@ -86,10 +82,16 @@ def _key(device: torch.device) -> int | str:
     return "cpu" if device.type == "cpu" else device.index or 0
 
 
-def _stored(source: ModelSource) -> torch.dtype:
-    config = sources.configuration(source)
-    name = config.get("dtype") or config.get("torch_dtype")
-    return getattr(torch, name) if name in DTYPES else torch.float32
+def number_format(source: ModelSource, dtype: str, device: torch.device) -> torch.dtype:
+    """What a `Dtype` means for a model on a device. `InputError` for an unknown one."""
+    if dtype not in DTYPES:
+        raise InputError(f"dtype: expected {', '.join(DTYPES)} (got {dtype})", field="dtype")
+    if dtype == "auto":
+        config = sources.configuration(source)
+        stored = config.get("dtype") or config.get("torch_dtype")
+        dtype = stored if stored in DTYPES and device.type != "cpu" else "float32"
+    number: torch.dtype = getattr(torch, dtype)
+    return number
 
 
 def _refusal(source: ModelSource, count: int, dtype: torch.dtype, memory: int, disk: int) -> str:

@@ -292,6 +292,8 @@ def _check_head(models: Sequence[str], variants: Sequence[MethodChoice], task: T
 
 def _check_low_rank(variants: Sequence[MethodChoice], task: Task, common: Mapping[str, Any]) -> None:
     if not common.get("lora_rank"):
+        if common.get("dtype", "auto") != "auto":
+            raise InputError("dtype: only with LoRA (lora_rank), which freezes weights", field="dtype")
         return
     if task.kind != "seq2seq":
         return  # the output layer trains completely

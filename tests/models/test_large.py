@@ -151,4 +151,4 @@ def test_measure_takes_a_dtype_and_sums_stay_float64(deep: ModelSource) -> None:
     full, half = (measure(MeasureRequest(**request, dtype=dtype)).headline for dtype in ("float32", "bfloat16"))
     first, second = (record.reading("isoscore").value for record in (full, half))
     assert first != second and first == pytest.approx(second, abs=0.02)
-    assert views(deep, dtype="bfloat16").tokens[3].stream.covariance().dtype == np.float64
+    assert views(deep, dtype="bfloat16").tokens[3].stream.covariance.dtype == np.float64
