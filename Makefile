@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8501
 
-.PHONY: app test check format docs bench core ray clean
+.PHONY: app test check format docs bench core lowest ray clean
 
 app: $(VENV)/.app
 	$(BIN)/python -m isoviz app --port $(PORT)
@@ -49,6 +49,18 @@ core: $(VENV)/.dev
 	.core/bin/python -c "import numpy; numpy.save('.core/x.npy', numpy.random.default_rng(0).normal(size=(500, 16)))"
 	.core/bin/isoviz measure --embeddings .core/x.npy
 
+# The lowest versions that pyproject.toml allows, with some tests of the rooms that use them. torch and the tools of the tests are
+# the pinned ones: they come after the lowest versions on the path.
+LOWEST_TESTS := tests/metrics/test_isoscore.py tests/metrics/test_records.py tests/statistics/test_two_samples.py \
+	tests/posthoc/test_whitening.py tests/tasks/test_files.py tests/models/test_adapter.py
+lowest: $(VENV)/.dev
+	rm -rf .lowest && $(PYTHON) -m venv .lowest
+	echo "torch ; python_version < '3'" > .lowest/without-torch.txt
+	$(BIN)/uv pip install --quiet --python .lowest/bin/python --resolution lowest-direct --overrides .lowest/without-torch.txt '.[train]'
+	$(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" > .lowest/pinned
+	cp .lowest/pinned "$$(.lowest/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/pinned.pth"
+	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 OMP_NUM_THREADS=1 .lowest/bin/python -m pytest -p pytest_timeout $(LOWEST_TESTS)
+
 # A Ray cluster for tests/runs/test_ray_head.py, in a separate environment: the app needs no Ray.
 ray: .ray/.made
 
@@ -58,7 +70,7 @@ ray: .ray/.made
 	touch $@
 
 clean:
-	rm -rf $(VENV) .core .ray
+	rm -rf $(VENV) .core .lowest .ray
 
 $(VENV)/bin/python:
 	$(PYTHON) -c "import sys; v = sys.version_info; sys.exit(0 if (3, 11) <= v < (3, 14) else 'IsoViz needs Python 3.11 to 3.13, found %d.%d: run make PYTHON=/path/to/python3.11' % v[:2])"
