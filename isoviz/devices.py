@@ -201,7 +201,8 @@ def room() -> dict[int | str, int]:
     """Bytes of memory that are free: of each GPU that may be used (see `freest`) by its number, and of `cpu`."""
     import psutil
 
-    device, free = freest(), {}
+    device = freest()
+    free: dict[int | str, int] = {}
     if device.type != "cpu" and hasattr(module := _module(device), "mem_get_info"):
         free = {index: module.mem_get_info(index)[0] for index in range(module.device_count())}
     elif device.type != "cpu":  # Apple's, which shares it
