@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8501
 
-.PHONY: app test check format docs bench core clean
+.PHONY: app test check format docs bench core lowest clean
 
 app: $(VENV)/.app
 	$(BIN)/python -m isoviz app --port $(PORT)
@@ -49,8 +49,20 @@ core: $(VENV)/.dev
 	.core/bin/python -c "import numpy; numpy.save('.core/x.npy', numpy.random.default_rng(0).normal(size=(500, 16)))"
 	.core/bin/isoviz measure --embeddings .core/x.npy
 
+# The lowest versions that pyproject.toml allows, with some tests of the rooms that use them. torch and the tools of the tests are
+# the pinned ones: they come after the lowest versions on the path.
+LOWEST_TESTS := tests/metrics/test_isoscore.py tests/metrics/test_records.py tests/statistics/test_two_samples.py \
+	tests/posthoc/test_whitening.py tests/tasks/test_files.py tests/models/test_adapter.py
+lowest: $(VENV)/.dev
+	rm -rf .lowest && $(PYTHON) -m venv .lowest
+	echo "torch ; python_version < '3'" > .lowest/without-torch.txt
+	$(BIN)/uv pip install --quiet --python .lowest/bin/python --resolution lowest-direct --overrides .lowest/without-torch.txt '.[train]'
+	$(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" > .lowest/pinned
+	cp .lowest/pinned "$$(.lowest/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/pinned.pth"
+	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 OMP_NUM_THREADS=1 .lowest/bin/python -m pytest -p pytest_timeout $(LOWEST_TESTS)
+
 clean:
-	rm -rf $(VENV) .core
+	rm -rf $(VENV) .core .lowest
 
 $(VENV)/bin/python:
 	$(PYTHON) -c "import sys; v = sys.version_info; sys.exit(0 if (3, 11) <= v < (3, 14) else 'IsoViz needs Python 3.11 to 3.13, found %d.%d: run make PYTHON=/path/to/python3.11' % v[:2])"

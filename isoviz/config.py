@@ -21,7 +21,7 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
     "Decoders": ("pooling", "without_sinks"),
     "Evaluation and checkpoints": ("select", "max_eval", "probe_size", "checkpoint_minutes", "report_to"),
     "Hardware": ("precision", "threads", "processes", "accelerate_config"),
-    "LoRA": ("lora_rank", "lora_alpha", "lora_dropout", "lora_targets"),
+    "LoRA": ("lora_rank", "lora_alpha", "lora_dropout", "lora_targets", "dtype"),
 }
 """Headings under which the form and the command line list settings; all others come first."""
 
@@ -195,6 +195,13 @@ class RunConfig(BaseModel):
         description="Names of linear layers, separated by commas, such as query, value. Empty: peft's choice for the model's family.",
     )
 
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
+        "auto",
+        title="Frozen weights",
+        description="Number format of the weights that LoRA freezes; what trains stays float32. auto: as stored on a GPU, float32 on "
+        "the CPU.",
+    )
+
     pooling: Literal["auto", "last", "mean", "echo"] = Field(
         "auto",
         title="Pooling",
@@ -237,7 +244,7 @@ class RunConfig(BaseModel):
             mode="json", exclude={"seed", "threads", "checkpoint_minutes", "report_to", "allow_unknown"}
         )
         # stores hold keys from before there were these fields
-        for name in ("processes", "accelerate_config", "pooling", "without_sinks"):
+        for name in ("processes", "accelerate_config", "pooling", "without_sinks", "dtype"):
             if fields[name] == RunConfig.model_fields[name].default:
                 del fields[name]
         return json.dumps(fields, sort_keys=True)

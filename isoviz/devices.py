@@ -10,6 +10,7 @@ import functools
 import gc
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
@@ -167,7 +168,7 @@ def where_free(compute: Callable[[torch.device], Result]) -> Result:
     """
     import torch
 
-    device = _freest()
+    device = freest()
     if device.type != "cpu":
         try:
             return compute(device)
@@ -180,7 +181,8 @@ def where_free(compute: Callable[[torch.device], Result]) -> Result:
     return compute(torch.device("cpu"))
 
 
-def _freest() -> torch.device:
+def freest() -> torch.device:
+    """The accelerator with most free memory if at least half of its memory is free; else the CPU."""
     import torch
 
     device = current()
@@ -193,6 +195,24 @@ def _freest() -> torch.device:
         return torch.device("cpu")
     best = max(range(len(shares)), key=shares.__getitem__)
     return torch.device(device.type, best) if shares[best] >= _FREE_SHARE else torch.device("cpu")
+
+
+def room() -> dict[int | str, int]:
+    """Bytes of memory that are free: of each GPU that may be used (see `freest`) by its number, and of `cpu`."""
+    import psutil
+
+    device = freest()
+    free: dict[int | str, int] = {}
+    if device.type != "cpu" and hasattr(module := _module(device), "mem_get_info"):
+        free = {index: module.mem_get_info(index)[0] for index in range(module.device_count())}
+    elif device.type != "cpu":  # Apple's, which shares it
+        free = {0: psutil.virtual_memory().available}
+    return {**free, "cpu": psutil.virtual_memory().available}
+
+
+def free_disk(folder: str) -> int:
+    """Bytes that are free where a folder lies."""
+    return shutil.disk_usage(folder).free
 
 
 def _accelerator() -> torch.device | None:

@@ -13,7 +13,7 @@ WORDS = [f"w{i}" for i in range(40)]
 FAMILIES = ("bert", "albert", "roberta", "distilbert")
 """Of the papers, with an encoder alone; then those of the papers that write, then the rest."""
 WRITERS = ("bart", "mbart")
-LATER = ("electra", "deberta-v2", "modernbert")
+LATER = ("electra", "deberta-v2", "modernbert", "mpnet")
 LATER_WRITERS = ("t5", "marian")
 TWO_SIDED = ("bart", "mbart", "t5")
 """Writers that transformers can also put a classifier, or a finder of stretches, on."""
@@ -160,6 +160,8 @@ def _network(family: str, words: int, dropout: float) -> Any:
         return t.AlbertModel(t.AlbertConfig(embedding_size=8, classifier_dropout_prob=dropout, **size))
     if family == "roberta":
         return t.RobertaModel(t.RobertaConfig(**size))
+    if family == "mpnet":
+        return t.MPNetModel(t.MPNetConfig(**size | {"bos_token_id": 2, "eos_token_id": 3}))
     if family == "distilbert":
         return t.DistilBertModel(
             t.DistilBertConfig(dim=16, n_layers=2, n_heads=2, hidden_dim=32, max_position_embeddings=64, dropout=dropout,

@@ -53,6 +53,7 @@ class ViewRequest:
         prompt: for pooling `sentence`: name of a prompt of the model; None for its default.
         truncate: for pooling `sentence`: number of dimensions kept; None for the model's default.
         without_sinks: leave attention sinks out of tokens and means (`isoviz.models.sinks`).
+        dtype: number format of the weights (`isoviz.models.placing.Dtype`).
     """
 
     model: str
@@ -67,6 +68,7 @@ class ViewRequest:
     prompt: str | None = None
     truncate: int | None = None
     without_sinks: bool = False
+    dtype: str = "auto"
 
     def check(self) -> None:
         """Raise `InputError`, with its field, for an invalid setting. Does not check model and data."""
@@ -126,6 +128,7 @@ def key_of(request: ViewRequest, source: ModelSource | None, rows: Rows) -> str:
         "direction": user_sets.task_of(request.task).checked_direction(request.direction),
         **{name: value for name in ("prompt", "truncate") if (value := getattr(request, name)) is not None},
         **({"without_sinks": True} if request.without_sinks else {}),
+        **({"dtype": request.dtype} if request.dtype != "auto" else {}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 

@@ -13,15 +13,16 @@ from torch import Tensor, nn
 
 from isoviz.errors import InputError, ModelError
 from isoviz.metrics.collectives import own_share
-from isoviz.models.families import CausalPooling, families_of
+from isoviz.models import folders, pooled
+from isoviz.models.families import CLASSIFIERS, CausalPooling
 from isoviz.models.hooks import Hooks, Representations
 from isoviz.models.loading import Mismatch, load_pretrained, reading
-from isoviz.models.sources import ModelSource
+from isoviz.models.sources import ModelSource, configuration
 from isoviz.models.wiring import wire
 from isoviz.tasks.protocol import HeadKind
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 IGNORED = -100
 """Label of a target position that is padding."""
@@ -77,7 +78,7 @@ class HeadedModel(nn.Module):
         self.kind = kind
         self.wiring = wire(network, kind, pooling=pooling, without_sinks=without_sinks)
         self.per_token = self.wiring.per_token
-        self.width: int = network.config.hidden_size
+        self.width: int = self.wiring.width
         self.head_width: int = self.output.in_features
         self.num_layers: int = self.wiring.depth
         self.hooks = hooks
@@ -288,8 +289,11 @@ def load_network_with_mismatch(
     """
     import transformers
 
-    _check_family(source, kind)
-    auto_class, of_head = class_for(kind, num_labels)
+    if problem := folders.head_problem(configuration(source), kind):
+        raise ModelError(f"model: '{source.name}' {problem}", field="model")
+    with reading(source):
+        config = transformers.AutoConfig.from_pretrained(source.location, trust_remote_code=False)
+        auto_class, of_head = class_for(config, kind, num_labels)
     network, mismatch = load_pretrained(auto_class, source, seed=seed, allow_random=allow_random, **of_head, **options)
     if kind == "seq2seq":
         generation = network.generation_config
@@ -300,8 +304,11 @@ def load_network_with_mismatch(
     return network, mismatch
 
 
-def class_for(kind: HeadKind, num_labels: int) -> tuple[Any, dict[str, Any]]:
-    """The class of transformers that puts a head of that kind on a network, and the options that it wants."""
+def class_for(config: PretrainedConfig, kind: HeadKind, num_labels: int) -> tuple[Any, dict[str, Any]]:
+    """The class that puts a head of that kind on a network, and the options that it wants.
+
+    ModelError for a family that has none.
+    """
     import transformers
 
     needed: dict[str, dict[str, Any]] = {
@@ -310,17 +317,7 @@ def class_for(kind: HeadKind, num_labels: int) -> tuple[Any, dict[str, Any]]:
         "span": {"num_labels": 2},
     }
     classes = {"span": transformers.AutoModelForQuestionAnswering, "seq2seq": transformers.AutoModelForSeq2SeqLM}
-    return classes.get(kind, transformers.AutoModelForSequenceClassification), needed.get(kind, {})
-
-
-def _check_family(source: ModelSource, kind: HeadKind) -> None:
-    from transformers import AutoConfig
-
-    with reading(source):
-        family = AutoConfig.from_pretrained(source.location, trust_remote_code=False).model_type
-    if family not in families_of(kind):
-        allowed = ", ".join(sorted(families_of(kind)))
-        raise ModelError(
-            f"model: '{source.name}' is of the family '{family}', which has no {kind} head (supported: {allowed})",
-            field="model",
-        )
+    if kind not in classes:
+        is_known = config.model_type in CLASSIFIERS or pooled.has_score(config)
+        classes[kind] = transformers.AutoModelForSequenceClassification if is_known else pooled.classifier_for(config)
+    return classes[kind], needed.get(kind, {})

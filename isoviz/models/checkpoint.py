@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,20 @@ def tensors(folder: Path) -> dict[str, Path]:
         ):
             files |= dict.fromkeys(stream.keys(), path)
     return files
+
+
+def parameters(source: ModelSource) -> int:
+    """How many weights the files of a model on this machine hold, by their headers."""
+    from safetensors import safe_open
+
+    folder, count = folder_of(source), 0
+    for path in folders.weights(folder) if folder else ():
+        with (
+            boundary.parsing(f"'{path}' cannot be read as safetensors", "model", ModelError),
+            safe_open(path, framework="numpy") as stream,
+        ):
+            count += sum(math.prod(stream.get_slice(name).get_shape()) for name in stream.keys())  # noqa: SIM118
+    return count
 
 
 def untrained_pooling(source: ModelSource) -> str | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from isoviz.errors import ModelError
-from isoviz.models import families, folders
+from isoviz.models import families, folders, pooled
 from isoviz.models.adapter import HeadedModel, load_network_with_mismatch, load_tokenizer
 from isoviz.models.checkpoint import untrained_pooling
 from isoviz.models.hooks import Hooks
@@ -37,6 +39,8 @@ class Encoder:
         num_layers: transformer layers.
         longest: tokens that it can read at most; None if it does not say.
         notes: what a reader of its states must know.
+        seconds: what reading one short text took.
+        blocks: its layers, where each reads what the one before gave; None where they are not found, or with its head.
     """
 
     module: nn.Module
@@ -46,6 +50,23 @@ class Encoder:
     num_layers: int
     longest: int | None
     notes: tuple[str, ...]
+    seconds: float = 0.0
+    blocks: Sequence[nn.Module] | None = None
+
+    def each_layer(self, batch: dict[str, Tensor], visit: Callable[[int, Tensor], None]) -> Tensor | None:
+        """Call `visit` with the number and the (B, L, d) states of each layer, while the network runs: none is kept.
+
+        Where the layers are not found (see `blocks`), all states are there at once. Arguments and result are otherwise those of a call.
+        """
+        if self.blocks is None:
+            states, head = self(batch)
+            for layer, state in enumerate(states):
+                visit(layer, state)
+            return head
+        with torch.inference_mode(), _watching(self.blocks, visit):
+            last = pooled.run(self.module, batch).last_hidden_state
+            visit(self.num_layers, last)
+        return None
 
     def __call__(self, batch: dict[str, Tensor]) -> tuple[Sequence[Tensor], Tensor | None]:
         """All hidden states, (B, L, d) each, embeddings first; and (B, h) pooled vectors if it was loaded with its head.
@@ -59,37 +80,46 @@ class Encoder:
                 if isinstance(self.module, HeadedModel):
                     encoding = self.module.wiring.encode(batch)
                     return encoding.hidden_states, encoding.pooled
-                takes = inspect.signature(self.module.forward).parameters
-                inputs: dict[str, Any] = {
-                    name: tensor
-                    for name, tensor in batch.items()
-                    if name in takes or name in ("input_ids", "attention_mask")
-                }
-                inputs |= {"use_cache": False} if "use_cache" in takes else {}
-                states = self.module(**inputs, output_hidden_states=True, return_dict=True).hidden_states
+                return pooled.layers(self.module, batch), None
         except IndexError:
             raise ModelError(
                 "model: its tokenizer gives a token number that it has no embedding for", field="model"
             ) from None
-        if len(states) != self.num_layers + 1 or states[-1].shape[-1] != self.width:
-            raise ModelError(
-                f"model: this family gives {len(states)} states of width {states[-1].shape[-1]}, and its configuration speaks "
-                f"of {self.num_layers} layers of width {self.width}; it cannot be measured layer by layer",
-                field="model",
-            )
-        return states, None
+
+
+@contextmanager
+def _watching(blocks: Sequence[nn.Module], visit: Callable[[int, Tensor], None]) -> Iterator[None]:
+    """While it lasts, `visit` sees the states that each block is given, with its number."""
+
+    def seen(number: int, _: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
+        visit(number, positional[0] if positional else named.get("hidden_states"))
+
+    handles = [
+        block.register_forward_pre_hook(partial(seen, number), with_kwargs=True) for number, block in enumerate(blocks)
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 def load(
-    source: ModelSource, *, head: bool = False, direction: str | None = None, allow_random: bool = False
+    source: ModelSource,
+    *,
+    head: bool = False,
+    direction: str | None = None,
+    allow_random: bool = False,
+    **options: Any,
 ) -> Encoder:
-    """Load a model for reading, in float32.
+    """Load a model for reading, in float32 unless `options` say otherwise.
 
     Args:
         source: on this machine (see `sources.fetch`).
         head: with the modules between the last layer and a classifier; only for families that the adapter knows.
         direction: "en-ro" where the texts are to be translated, for tokenizers that mark their language.
         allow_random: accept a checkpoint that lacks encoder weights; they are drawn at random, and `notes` says so.
+        options: for `from_pretrained`, see `isoviz.models.placing`.
 
     Raises:
         ModelError: it cannot be loaded, or its weights do not fit its configuration.
@@ -100,36 +130,60 @@ def load(
     module: nn.Module
     network_config: Any
     if head:
-        network, mismatch = load_network_with_mismatch(source, num_labels=2, seed=0, allow_random=allow_random)
+        network, mismatch = load_network_with_mismatch(
+            source, num_labels=2, seed=0, allow_random=allow_random, **options
+        )
         model = HeadedModel(network, Hooks())
         module, network_config, head_width = model, model.network.config, model.head_width
         notes += filter(None, [untrained_pooling(source)])
     else:
-        network, mismatch = load_bare(source, allow_random=allow_random)
+        network, mismatch = load_bare(source, allow_random=allow_random, **options)
         module, network_config, head_width = network, network.config, 0
         if families.architecture(config) == "encoder-decoder":
             module = network.get_encoder()
             notes.append("of this encoder-decoder the encoder is read; its decoder takes no part")
     if mismatch:
         notes.append(f"random weights: {mismatch}")
-    width, depth = (getattr(network_config, name, None) for name in ("hidden_size", "num_hidden_layers"))
-    if not isinstance(width, int) or not isinstance(depth, int):
+    module.eval()
+    with reading(source):  # sizes that fit the weights may still not fit each other, or the tokenizer
+        encoder = Encoder(
+            module=module,
+            tokenizer=tokenizer,
+            width=0,
+            head_width=head_width,
+            num_layers=0,
+            longest=families.longest_input({**config, **_positions(network_config)}),
+            notes=tuple(notes),
+        )
+        states = _probe(encoder, dict(tokenizer(_PROBE, return_tensors="pt")))
+    encoder.num_layers, encoder.width = len(states) - 1, states[-1].shape[-1]
+    encoder.head_width = head_width or encoder.width
+    if encoder.num_layers < 1 or len({state.shape[-1] for state in states}) > 1:
         raise ModelError(
-            f"model: the configuration of '{source.name}' names no hidden size and number of layers, so it cannot be measured",
+            f"model: '{source.name}' gives {len(states)} states of one vector per token, so it cannot be measured layer by layer",
             field="model",
         )
-    encoder = Encoder(
-        module=module.eval(),
-        tokenizer=tokenizer,
-        width=width,
-        head_width=head_width or width,
-        num_layers=depth,
-        longest=families.longest_input({**config, **_positions(network_config)}),
-        notes=tuple(notes),
-    )
-    with reading(source):  # sizes that fit the weights may still not fit each other, or the tokenizer
-        encoder(dict(tokenizer(_PROBE, return_tensors="pt")))
     return encoder
+
+
+def _probe(encoder: Encoder, batch: dict[str, Tensor]) -> Sequence[Tensor]:
+    """The states of a text; in the same pass the blocks are found: the list of modules that are given just these, one after another."""
+    given: dict[int, dict[int, Tensor]] = {}
+    lists = [module for module in encoder.module.modules() if isinstance(module, nn.ModuleList) and len(module)]
+    with ExitStack() as watched:
+        for place, blocks in enumerate(lists):
+            watched.enter_context(_watching(blocks, given.setdefault(place, {}).__setitem__))
+        began = time.monotonic()
+        states, _ = encoder(batch)
+        encoder.seconds = time.monotonic() - began
+    for blocks, seen in zip(lists, given.values(), strict=True):
+        follow = len(blocks) == len(seen) == len(states) - 1 and not isinstance(encoder.module, HeadedModel)
+        if follow and all(
+            isinstance(state, Tensor) and torch.equal(state.to(states[number].device), states[number])
+            for number, state in seen.items()
+        ):
+            encoder.blocks = list(blocks)
+    return states
 
 
 def _positions(config: Any) -> dict[str, Any]:

@@ -20,9 +20,10 @@ from isoviz.errors import InputError, ModelError
 from isoviz.metrics.cloud import draw
 from isoviz.metrics.prompts import entropy
 from isoviz.metrics.streaming import CovarianceAccumulator
-from isoviz.models import encoder, folders, hub, sentences, sinks, sources, tokenizer_limits
+from isoviz.models import encoder, folders, hub, placing, sentences, sinks, sources, tokenizer_limits
 from isoviz.models.encoder import Encoder
 from isoviz.models.loading import reading
+from isoviz.models.placing import Dtype
 from isoviz.models.sources import ModelSource
 from isoviz.models.views import POOLINGS, Pooling, TokenView, Views, poolings_of
 
@@ -49,9 +50,13 @@ def layer_views(
     prompt: str | None = None,
     truncate: int | None = None,
     without_sinks: bool = False,
+    dtype: Dtype = "auto",
     progress: hub.Report | None = None,
 ) -> Views:
-    """Every layer's clouds from one pass: each row goes through the encoder once, whatever is requested.
+    """Every layer's clouds from one pass: each row goes through the encoder once (twice to leave sinks out), whatever is requested.
+
+    Weights that do not fit are spread over GPUs, memory and disk, and the states of a layer are pooled or summed before the next layer
+    is computed: the peak is the weights in memory, the activations of one batch and what is kept.
 
     What is kept: (rows, d) float32 per layer for `cls`, `last` and `mean`, (rows, h) for `head`; for `tokens`, per layer, running
     sums of d² numbers, one token per row, and at most `max_tokens_per_layer` tokens. Results do not depend on `batch_size`
@@ -74,6 +79,7 @@ def layer_views(
         allow_random: read a model whose checkpoint lacks encoder weights; `warnings` says so.
         prompt, truncate: of pooling `sentence`, see `isoviz.models.sentences.vectors`.
         without_sinks: leave the tokens that are attention sinks in some layer out of `mean` and `tokens`, in all layers.
+        dtype: number format of the weights, see `isoviz.models.placing.Dtype`; sums are always float64.
         progress: called after each step.
 
     Raises:
@@ -98,49 +104,58 @@ def layer_views(
     if "sentence" not in poolings and (prompt is not None or truncate is not None):
         field = "truncate-dim" if prompt is None else "prompt"
         raise InputError(f"{field}: only for pooling 'sentence' of a sentence-transformers model", field=field)
-    model = encoder.load(source, head="head" in poolings, direction=direction, allow_random=allow_random)
-    tokenizer = model.tokenizer
-    numbers = _checked_layers(source, layers, model.num_layers)
-    if set(poolings) <= {"head", "sentence"} and model.num_layers not in numbers:
-        allowed = f"exists for the last layer ({model.num_layers}) only"
-        raise InputError(
-            f"layer: pooling '{poolings[0]}' {allowed} (got {', '.join(map(str, numbers))})", field="layer"
+    with placing.placed(source, dtype) as place:
+        if place.spread and not (poolings := [name for name in poolings if name not in ("head", "sentence")]):
+            raise ModelError(f"model: {place.note}, so only cls, last, mean and tokens are read here", field="model")
+        model = encoder.load(
+            source, head="head" in poolings, direction=direction, allow_random=allow_random, **place.options
         )
-    library_model = sentences.load(source) if "sentence" in poolings else None
-    if library_model is not None and set(poolings) == {"sentence"}:
-        max_length = min(max_length or 10**6, library_model.max_seq_length or 10**6)
-    with reading(source, "the tokenizer of "):
-        rows, limit, truncated = _tokenise(tokenizer, columns, max_length, model.longest)
-    empty = tokenizer_limits.fill_empty(rows, tokenizer)
-
-    def collect(device: torch.device) -> tuple[torch.device, _Collector]:
-        collector = _Collector(
-            model, rows["input_ids"], set(poolings), numbers, max_tokens_per_layer, prompts, seed, without_sinks
-        )
-        order = np.argsort(-collector.lengths, kind="stable")  # like lengths together: little padding
-        if library_model is not None:
-            collector.clouds[model.num_layers, "sentence"] = sentences.vectors(
-                library_model.to(device),
-                columns[0],
-                prompt=prompt,
-                truncate=truncate,
-                max_length=max_length,
-                batch_size=batch_size,
-                progress=progress and (lambda done: progress(done, len(order), "reading texts for sentence vectors")),
+        tokenizer = model.tokenizer
+        numbers = _checked_layers(source, layers, model.num_layers)
+        if set(poolings) <= {"head", "sentence"} and model.num_layers not in numbers:
+            allowed = f"exists for the last layer ({model.num_layers}) only"
+            raise InputError(
+                f"layer: pooling '{poolings[0]}' {allowed} (got {', '.join(map(str, numbers))})", field="layer"
             )
-        model.module.to(device)
-        for start in range(0, len(order), batch_size) if set(poolings) != {"sentence"} else ():
-            batch_rows = order[start : start + batch_size]
-            batch = {name: tensor.to(device) for name, tensor in _pad(rows, batch_rows, tokenizer).items()}
-            states, pooled = model(batch)
-            collector.add(batch_rows, states, pooled, batch["attention_mask"].bool())
-            if progress:
-                progress(min(start + batch_size, len(order)), len(order), "reading texts")
-        return device, collector
+        library_model = sentences.load(source, place.dtype) if "sentence" in poolings else None
+        if library_model is not None and set(poolings) == {"sentence"}:
+            max_length = min(max_length or 10**6, library_model.max_seq_length or 10**6)
+        with reading(source, "the tokenizer of "):
+            rows, limit, truncated = _tokenise(tokenizer, columns, max_length, model.longest)
+        empty = tokenizer_limits.fill_empty(rows, tokenizer)
 
-    device, collector = devices.where_free(collect)
+        def collect(device: torch.device) -> tuple[torch.device, _Collector]:
+            collector = _Collector(
+                model, rows["input_ids"], set(poolings), numbers, max_tokens_per_layer, prompts, seed, without_sinks
+            )
+            order = np.argsort(-collector.lengths, kind="stable")  # like lengths together: little padding
+            if library_model is not None:
+                collector.clouds[model.num_layers, "sentence"] = sentences.vectors(
+                    library_model.to(device),
+                    columns[0],
+                    prompt=prompt,
+                    truncate=truncate,
+                    max_length=max_length,
+                    batch_size=batch_size,
+                    progress=progress
+                    and (lambda done: progress(done, len(order), "reading texts for sentence vectors")),
+                )
+            if not place.spread:
+                model.module.to(device)
+            elif progress:
+                passes = -(-len(order) // batch_size) * (2 if without_sinks else 1)
+                progress(0, len(order), f"{place.note}: at least {passes * model.seconds:,.0f} s")
+            for start in range(0, len(order), batch_size) if set(poolings) != {"sentence"} else ():
+                batch_rows = order[start : start + batch_size]
+                batch = {name: tensor.to(device) for name, tensor in _pad(rows, batch_rows, tokenizer).items()}
+                collector.read(model, batch_rows, batch)
+                if progress:
+                    progress(min(start + batch_size, len(order)), len(order), "reading texts")
+            return device, collector
+
+        device, collector = collect(place.device) if place.spread else devices.where_free(collect)
     count = len(collector.lengths)
-    warnings = []
+    warnings = [place.note] if place.spread else []
     if truncated:
         warnings.append(f"{truncated} of {count} rows are longer than {limit} tokens and were cut")
     if empty:
@@ -286,14 +301,14 @@ class _Collector:
                     np.full(len(self.prompts), np.nan),
                 )
 
-    def add(self, rows: NDArray[np.int64], states: Sequence[Tensor], pooled: Tensor | None, keep: Tensor) -> None:
-        """One batch: `states` (B, L, d) per layer from the embeddings on, `pooled` (B, h), `keep` (B, L)."""
-        if pooled is not None and (self.depth, "head") in self.clouds:
-            self.clouds[self.depth, "head"][rows] = pooled.float().cpu().numpy()
+    def read(self, model: Encoder, rows: NDArray[np.int64], batch: dict[str, Tensor]) -> None:
+        """One batch, padded (B, L), goes through the model; what is needed of a layer is kept as soon as it is there."""
+        keep = batch["attention_mask"].bool()
         numbers = np.concatenate([np.arange(self.starts[row], self.starts[row + 1]) for row in rows])
         kept = keep
         if self.without_sinks:
-            found = sinks.mask(states[1:], keep)
+            found = torch.zeros_like(keep)
+            model.each_layer(batch, lambda layer, state: found.logical_or_(_sinks(layer, state, keep)))
             kept, numbers = keep & ~found, numbers[~found[keep].cpu().numpy()]
             self.left_out += int(found.sum())
         at = np.searchsorted(self.sampled, numbers)
@@ -307,9 +322,13 @@ class _Collector:
             (place, slice(starts[at], starts[at] + counts[at]))
             for place, at in zip(np.searchsorted(self.prompts, rows[read]), read, strict=True)
         ]
-        for layer in self.layers:
-            hidden = states[layer].float()  # before any mean: half precision has no digits for sums
-            if not bool(torch.isfinite(hidden[keep]).all()):
+
+        def collect(layer: int, state: Tensor) -> None:
+            if layer not in self.layers:
+                return
+            hidden = state.float()  # before any mean: half precision has no digits for sums
+            every, some = keep.to(hidden.device), kept.to(hidden.device)
+            if not bool(torch.isfinite(hidden[every]).all()):
                 raise ModelError(
                     f"model: layer {layer} gives numbers that are NaN or infinite; its weights diverged in training, or are damaged",
                     field="model",
@@ -317,15 +336,19 @@ class _Collector:
             for pooling in ("cls", "last", "mean"):
                 if (layer, pooling) in self.clouds:
                     self.clouds[layer, pooling][rows] = (
-                        pooled_rows(hidden, kept if pooling == "mean" else keep, pooling).cpu().numpy()
+                        pooled_rows(hidden, some if pooling == "mean" else every, pooling).cpu().numpy()
                     )
             if layer in self.tokens:
-                view, points = self.tokens[layer], hidden[kept]
+                view, points = self.tokens[layer], hidden[some]
                 view.stream.update(points.numpy() if points.device.type == "cpu" else points)
                 view.sample[at[hit]] = points[torch.from_numpy(hit)].cpu().numpy()
                 view.one_per_row[rows] = points[torch.from_numpy(single)].cpu().numpy()
                 for place, text in texts:
                     view.entropies[place] = entropy(points[text].cpu().double().numpy())
+
+        pooled = model.each_layer(batch, collect)
+        if pooled is not None and (self.depth, "head") in self.clouds:
+            self.clouds[self.depth, "head"][rows] = pooled.float().cpu().numpy()
 
     def complete_tokens(self) -> dict[int, TokenView]:
         """The tokens of each layer, without the sample's places for those that were left out."""
@@ -336,6 +359,11 @@ class _Collector:
             layer: replace(view, **{name: getattr(view, name)[self.drawn] for name in parts})
             for layer, view in self.tokens.items()
         }
+
+
+def _sinks(layer: int, state: Tensor, keep: Tensor) -> Tensor:
+    """(B, L) the sinks of one layer; the embeddings have none."""
+    return sinks.mask([state] if layer else [], keep.to(state.device)).to(keep.device)
 
 
 def pooled_rows(hidden: Tensor, keep: Tensor, pooling: Pooling) -> Tensor:

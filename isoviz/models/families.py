@@ -20,6 +20,7 @@ CLASSIFIERS: dict[str, HeadLayout] = {
     "roberta": "dense",
     "xlm-roberta": "dense",
     "camembert": "dense",
+    "mpnet": "dense",
     "distilbert": "relu",
     "electra": "gelu",
     "deberta-v2": "context",
@@ -36,13 +37,10 @@ dense, activation and layer norm on the first token or the mean. end: dropout, d
 text's end token, having read the text itself one place to the right.
 """
 
-CAUSAL: Final = ("gpt2", "gpt_neox", "llama", "mistral", "opt", "qwen2", "qwen3")
-"""Decoders that can be fine-tuned: their classifier is a linear layer without bias on one vector per row."""
-
 CausalPooling = Literal["last", "mean", "echo"]
-"""That vector. last: of the row's last token. mean: of all its tokens. echo: the row is read twice, and the mean is that of its second
-occurrence, whose tokens have seen all of it (Springer et al., arXiv:2402.15449; the authors also put words around both, and pool the
-mean or the last token)."""
+"""The vector of a decoder's row that its output layer reads. last: of the row's last token. mean: of all its tokens. echo: the row is
+read twice, and the mean is that of its second occurrence, whose tokens have seen all of it (Springer et al., arXiv:2402.15449; the
+authors also put words around both, and pool the mean or the last token)."""
 
 SEQ2SEQ: frozenset[str] = frozenset({"bart", "mbart", "t5", "marian"})
 """Families that write a text of their own."""
@@ -59,6 +57,7 @@ CITES: dict[str, tuple[str, ...]] = {
     "roberta": ("liu2019roberta",),
     "xlm-roberta": ("conneau2020unsupervised",),
     "camembert": ("martin2020camembert",),
+    "mpnet": ("song2020mpnet",),
     "distilbert": ("sanh2019distilbert",),
     "electra": ("clark2020electra",),
     "deberta-v2": ("he2023debertav3",),
@@ -79,18 +78,30 @@ CITES: dict[str, tuple[str, ...]] = {
 
 
 def families_of(kind: HeadKind) -> frozenset[str]:
-    """The families that can carry a head of that kind."""
-    if kind == "seq2seq":
-        return SEQ2SEQ
-    return frozenset(CLASSIFIERS) | (frozenset(CAUSAL) if kind in ("classification", "regression") else frozenset())
+    """The families of which transformers has a head of that kind that is known here."""
+    return SEQ2SEQ if kind == "seq2seq" else frozenset(CLASSIFIERS)
 
 
 Architecture = Literal["encoder", "decoder", "encoder-decoder"]
 
 DECODERS: Final = frozenset({
-    "bloom", "codegen", "cohere", "falcon", "gemma", "gemma2", "gemma3_text", "gpt2", "gpt_bigcode", "gpt_neo", "gpt_neox",
-    "gptj", "granite", "llama", "mistral", "mixtral", "mpt", "olmo", "olmo2", "openai-gpt", "opt", "phi", "phi3", "qwen2",
-    "qwen3", "smollm3", "stablelm", "starcoder2", "xglm",
+    "afmoe", "apertus", "arcee", "aria_text", "axk2", "bailing_hybrid", "bamba", "beam", "biogpt", "bitnet", "bloom",
+    "clip_text_model", "codegen", "cohere", "cohere2", "cohere2_moe", "ctrl", "cwm", "deepseek_v2", "deepseek_v3",
+    "deepseek_v32", "deepseek_v4", "diffllama", "doge", "dots1", "dots3_note_text", "ernie4_5", "ernie4_5_moe", "exaone4",
+    "exaone_moe", "falcon", "falcon_h1", "falcon_mamba", "flex_olmo", "flint", "gemma", "gemma2", "gemma3_text",
+    "gemma3n_text", "gemma4_text", "gemma4_unified_text", "glm", "glm4", "glm4_moe", "glm4_moe_lite", "glm5_next_text",
+    "glm_moe_dsa", "gpt-sw3", "gpt2", "gpt_bigcode", "gpt_neo", "gpt_neox", "gpt_neox_japanese", "gpt_oss", "gptj",
+    "granite", "granite_docling_text", "granite_swa", "granitemoe", "granitemoe_swa", "granitemoehybrid",
+    "granitemoeshared", "helium", "hrm_text", "hunyuan_v1_dense", "hunyuan_v1_moe", "hy_v3", "hy_v4", "hyperclovax",
+    "inkling2_text", "inkling_text", "internlm3", "iquestcoder", "jais2", "jamba", "jetmoe", "kimi_linear", "kolibri1",
+    "laguna", "lfm2", "lfm2_moe", "lfm3", "llama", "llama4_text", "longcat_flash", "mamba", "mamba2", "mellum",
+    "mimo_v2_flash", "minicpm3", "minimax", "minimax_m2", "minimax_m3_vl_text", "ministral", "ministral3", "mistral",
+    "mistral4", "mistral_large4_text", "mixtral", "modernbert-decoder", "molmo2_text", "mpt", "muse_glimmer_text",
+    "muse_spark_text", "nanochat", "nemotron", "nemotron_h", "olmo", "olmo2", "olmo3", "olmo_hybrid", "olmoe",
+    "openai-gpt", "opt", "persimmon", "phi", "phi3", "phimoe", "qwen2", "qwen2_moe", "qwen3", "qwen3_5_moe_text",
+    "qwen3_5_text", "qwen3_moe", "qwen3_next", "qwen3_vl_moe_text", "qwen3_vl_text", "qwen4_exp_text", "recurrent_gemma",
+    "rwkv", "seed_oss", "smollm3", "solar_open", "stablelm", "starcoder2", "vaultgemma", "xglm", "xlstm", "youtu",
+    "zamba", "zamba2",
 })  # fmt: skip
 """Families whose tokens see only what stands before them. Others are known by the architecture that their checkpoint names."""
 
@@ -121,6 +132,8 @@ def architecture(config: Mapping[str, Any]) -> Architecture:
     family = config.get("model_type")
     if family in ENCODER_DECODERS or config.get("is_encoder_decoder"):
         return "encoder-decoder"
+    if config.get("use_bidirectional_attention") in (True, "all"):  # EmbeddingGemma
+        return "encoder"
     listed = config.get("architectures")
     named = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
     if family in DECODERS or config.get("is_decoder"):
@@ -129,9 +142,21 @@ def architecture(config: Mapping[str, Any]) -> Architecture:
     return "decoder" if not is_known and any(name.endswith(_LANGUAGE_MODELS) for name in named) else "encoder"
 
 
-def heads(family: str) -> tuple[HeadKind, ...]:
-    """The head kinds that a family can be fine-tuned with; none for one that can only be measured and explored."""
-    return tuple(kind for kind in HEAD_KINDS if family in families_of(kind))
+def heads(config: Mapping[str, Any]) -> tuple[HeadKind, ...]:
+    """The head kinds that a model can be fine-tuned with, by the content of its `config.json`; none if it can only be measured.
+
+    transformers' own heads where they are known, else `isoviz.models.pooled` for every text model that is no encoder-decoder.
+    """
+    family = config.get("model_type")
+    plain: tuple[HeadKind, ...] = ("classification", "regression")
+    if is_composite(config) or (architecture(config) == "encoder-decoder" and family not in CLASSIFIERS):
+        plain = ()
+    return tuple(kind for kind in HEAD_KINDS if kind in plain or family in families_of(kind))
+
+
+def is_composite(config: Mapping[str, Any]) -> bool:
+    """Whether a model joins several networks, such as one for texts and one for images."""
+    return any(isinstance(part, Mapping) and "model_type" in part for part in config.values())
 
 
 def impossible_size(config: Mapping[str, Any], stored: int | None = None) -> str | None:

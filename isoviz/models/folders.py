@@ -127,18 +127,20 @@ def problem_in(names: Collection[str], config: Mapping[str, Any], stored: int | 
 def head_problem(config: Mapping[str, Any], head: HeadKind) -> str | None:
     """Why a model cannot be fine-tuned with that kind of head, as the end of a sentence that begins with its name; else None."""
     family = str(config.get("model_type"))
-    can = families.heads(family)
+    can = families.heads(config)
     if head in can:
         width = config.get("hidden_size")
         narrowed = family == "opt" and config.get("word_embed_proj_dim", width) != width  # OPT-350m alone
         return "narrows its last layer, so it cannot be fine-tuned here" if narrowed else None
-    allowed = listed(sorted(families.families_of(head)))
     of = f"is of the family '{family}'"
-    if families.architecture(config) == "decoder":
-        of += ", a decoder"
+    if families.is_composite(config):
+        return f"{of}, which joins several networks: it cannot be fine-tuned here; use its text model alone"
+    if (kind := families.architecture(config)) != "encoder":
+        of += f", {'a' if kind == 'decoder' else 'an'} {kind}"
+    allowed = f"families that can: {listed(sorted(families.families_of(head)))}"
     if not can:
-        return f"{of}: it can be measured and explored, not fine-tuned (families for {head}: {allowed})"
-    return f"{of}: it can be fine-tuned for {', '.join(can)}, not for {head} (families that can: {allowed})"
+        return f"{of}: it can be measured and explored, not fine-tuned for {head} ({allowed})"
+    return f"{of}: it can be fine-tuned for {', '.join(can)}, not for {head} ({allowed})"
 
 
 def _part(number: int, count: int) -> str:

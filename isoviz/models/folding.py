@@ -51,7 +51,7 @@ def fold(model: HeadedModel) -> None:
                 field="method",
             )
         output.weight = nn.Parameter(output.weight @ matrix)
-    if network.config.tie_word_embeddings and network.get_output_embeddings() is output:
+    if getattr(network.config, "tie_word_embeddings", False) and network.get_output_embeddings() is output:
         _untie(network)
 
 

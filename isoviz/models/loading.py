@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # A layer between the encoder and a classifier belongs to the head: masked-language-model checkpoints come without one.
 _POOLERS = ("pooler", "pooling")
 # Of the few families whose network is its own encoder, the names of a new head.
-_HEADS = ("qa_outputs", "classifier", "classification_head", "score")
+_HEADS = ("qa_outputs", "classifier", "classification_head", "score", "output_layer")
 # Constants that older checkpoints carry as tensors.
 _CONSTANTS = ("position_ids", "token_type_ids", "inv_freq", "masked_bias", "attn.bias")
 _NAMED = 3
@@ -62,7 +62,7 @@ class Mismatch:
 def load_pretrained(
     auto_class: Any, source: ModelSource, *, seed: int = 0, allow_random: bool = False, part: str = "", **options: Any
 ) -> tuple[PreTrainedModel, Mismatch]:
-    """A network in float32, and the encoder weights on which it differs from its checkpoint.
+    """A network, in float32 unless `options` name another dtype, and the encoder weights on which it differs from its checkpoint.
 
     Args:
         auto_class: of transformers, such as `AutoModel`.
@@ -78,11 +78,10 @@ def load_pretrained(
         torch.manual_seed(seed)
         network, report = auto_class.from_pretrained(
             source.location,
-            dtype=torch.float32,
             trust_remote_code=False,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # a head for another number of classes is drawn anew; `_mismatch` judges the rest
-            **options,
+            **{"dtype": torch.float32, **options},
         )
     mismatch = _mismatch(network, report, part)
     if mismatch and not allow_random:

@@ -55,7 +55,9 @@ def targets_problem(source: ModelSource, kind: HeadKind, targets: tuple[str, ...
     if not configuration:
         return ""
     with reading(source), torch.device("meta"):
-        network = class_for(kind, 2)[0].from_config(AutoConfig.for_model(**configuration))
+        config = AutoConfig.for_model(**configuration)
+        network_class = class_for(config, kind, 2)[0]
+        network = getattr(network_class, "from_config", network_class)(config)
     try:
         add(network, kind, LowRank(rank=1, alpha=1.0, dropout=0.0, targets=targets), seed=0)
     except InputError as error:
@@ -106,6 +108,17 @@ def add(network: PreTrainedModel, kind: HeadKind, low_rank: LowRank, seed: int) 
             ) from None
     for module in head:
         module.requires_grad_(True)
+        if any(True for _ in module.parameters(recurse=False)):
+            module.register_forward_pre_hook(_in_its_own_dtype)
+    for parameter in network.parameters():
+        if parameter.requires_grad:  # steps are too small for the digits of half precision
+            parameter.data = parameter.data.float()
+
+
+def _in_its_own_dtype(module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A head that trains in float32 reads what a network in half precision gives."""
+    dtype = next(module.parameters(recurse=False)).dtype
+    return tuple(value.to(dtype) if value.is_floating_point() else value for value in inputs)
 
 
 def merge(network: PreTrainedModel) -> None:

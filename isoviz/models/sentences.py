@@ -22,6 +22,7 @@ from isoviz.models import folders
 from isoviz.models.sources import ModelSource
 
 if TYPE_CHECKING:
+    import torch
     from sentence_transformers import SentenceTransformer
 
 MODULES: Final = ("Transformer", "Pooling", "Dense", "LayerNorm", "Normalize")
@@ -82,8 +83,8 @@ def describe(folder: Path) -> SentenceModules | None:
     )
 
 
-def load(source: ModelSource) -> SentenceTransformer:
-    """The model as the library loads it, in float32 and evaluation mode, on the CPU.
+def load(source: ModelSource, dtype: torch.dtype | None = None) -> SentenceTransformer:
+    """The model as the library loads it, in float32 unless `dtype` is given, and evaluation mode, on the CPU.
 
     Whether the transformer's weights fit its configuration is not looked at here; `isoviz.models.encoder.load` does that.
 
@@ -109,7 +110,7 @@ def load(source: ModelSource) -> SentenceTransformer:
             device="cpu",
             trust_remote_code=False,
             local_files_only=True,
-            model_kwargs={"use_safetensors": True, "dtype": torch.float32},
+            model_kwargs={"use_safetensors": True, "dtype": dtype or torch.float32},
         )
         return model.eval()
 

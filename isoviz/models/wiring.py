@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from isoviz.models import sinks
-from isoviz.models.families import CAUSAL, CLASSIFIERS, CausalPooling
+from isoviz.errors import ModelError, one_line
+from isoviz.models import pooled, sinks
+from isoviz.models.families import CLASSIFIERS, CausalPooling, architecture
 from isoviz.tasks.protocol import HeadKind
 
 if TYPE_CHECKING:
@@ -63,6 +64,11 @@ class Wiring:
         """Layers whose token vectors are reported."""
         return int(self.network.config.num_hidden_layers)
 
+    @property
+    def width(self) -> int:
+        """d, the size of the token vectors."""
+        return int(self.network.config.hidden_size)
+
     def encode(self, inputs: dict[str, Tensor]) -> Encoding:
         """Run the network up to the method. `inputs` are named as the network names them."""
         raise NotImplementedError
@@ -106,7 +112,62 @@ class Classifier(Wiring):
         return activation(head.dense(head.dropout(last[:, 0])))
 
 
-class Causal(Wiring):
+class AnyText(Wiring):
+    """A network with a head of `isoviz.models.pooled`; its layers are counted by reading eight tokens.
+
+    Raises:
+        ModelError: the network does not give one vector per token for tokens alone.
+    """
+
+    def __init__(self, network: PreTrainedModel) -> None:
+        super().__init__(network)
+        ids = torch.ones(1, 8, dtype=torch.long, device=network.device)
+        was_training = network.training
+        try:
+            with torch.no_grad():
+                states = pooled.layers(network.eval().base_model, {"input_ids": ids, "attention_mask": ids})
+                self.output(states[-1])
+        except Exception as error:  # of any of hundreds of families
+            reason = one_line(str(error)) or type(error).__name__
+            raise ModelError(
+                f"model: the family '{network.config.model_type}' cannot be fine-tuned: its network fails on tokens alone ({reason})",
+                field="model",
+            ) from error
+        finally:
+            network.train(was_training)
+        self._depth, self._width = len(states) - 1, states[-1].shape[2]
+        widths = {state.shape[2] for state in states}
+        if self._depth < 1 or len(widths) > 1 or not torch.isfinite(states[-1]).all():
+            found = f"{len(states)} states of width {', '.join(map(str, sorted(widths)))}"
+            raise ModelError(
+                f"model: the family '{network.config.model_type}' cannot be fine-tuned: its layers do not give one vector per token "
+                f"({found})",
+                field="model",
+            )
+
+    @property
+    def depth(self) -> int:
+        return self._depth
+
+    @property
+    def width(self) -> int:
+        return self._width
+
+    @property
+    def output(self) -> nn.Linear:
+        return self.network.output_layer
+
+    @property
+    def dropout(self) -> nn.Module:
+        return self.network.dropout
+
+    def encode(self, inputs: dict[str, Tensor]) -> Encoding:
+        states, mask = pooled.layers(self.network.base_model, inputs), inputs["attention_mask"]
+        last = states[-1]
+        return Encoding(last[:, 0], _mean(last.float(), mask).to(last.dtype), states, mask)
+
+
+class Causal(AnyText):
     """One vector per row of a decoder. Its tokens see only what stands before them, so padding on the right changes nothing.
 
     Args:
@@ -122,6 +183,10 @@ class Causal(Wiring):
     def output(self) -> nn.Linear:
         return self.network.score
 
+    @property
+    def dropout(self) -> nn.Module:
+        return self._nothing
+
     def encode(self, inputs: dict[str, Tensor]) -> Encoding:
         ids, mask = inputs["input_ids"], inputs["attention_mask"]  # not the token types: GPT-2 reads them as words
         lengths = mask.sum(dim=1).clamp(min=1)
@@ -135,8 +200,7 @@ class Causal(Wiring):
         return Encoding(vector, pooled, states, mask, places, left_out)
 
     def _states(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
-        network, options = self.network.base_model, {"use_cache": False, "output_hidden_states": True}
-        return tuple(network(input_ids=ids, attention_mask=mask, return_dict=True, **options).hidden_states)
+        return pooled.layers(self.network.base_model, {"input_ids": ids, "attention_mask": mask})
 
     def _echo(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
         """(B, L, d) per layer, of the tokens of each row's second occurrence, which follows the first at once."""
@@ -272,10 +336,12 @@ def wire(
     network: PreTrainedModel, kind: HeadKind, *, pooling: CausalPooling = "last", without_sinks: bool = False
 ) -> Wiring:
     """The parts of a network that was loaded for this kind. `pooling` and `without_sinks` are for decoders."""
-    if network.config.model_type in CAUSAL:
-        return Causal(network, pooling, without_sinks)
     if kind == "seq2seq":
         return Writer(network)
+    if hasattr(network, "output_layer"):
+        return AnyText(network)
+    if architecture(network.config.to_dict()) == "decoder":
+        return Causal(network, pooling, without_sinks)
     wirings: tuple[type[Wiring], type[Wiring]] = (Classifier, SpanFinder)
     if CLASSIFIERS[network.config.model_type] == "end":
         wirings = (TwoSidedClassifier, TwoSidedSpanFinder)

@@ -90,6 +90,10 @@ class CloudRequest(BaseModel):
     allow_random: bool = Field(False, description=_SETTINGS["allow_random"].description)
     max_length: int = Field(128, ge=1, description="tokens read of a row")
     batch_size: int = Field(64, ge=1, description="rows per step")
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
+        "auto",
+        description="number format of the model's weights (default: as stored on an accelerator, float32 on the CPU)",
+    )
 
 
 class MeasureRequest(CloudRequest):
@@ -301,6 +305,7 @@ def _measure_model(request: MeasureRequest, model: str, progress: Progress) -> M
             prompt=request.prompt,
             truncate=request.truncate_dim,
             without_sinks=request.without_sinks,
+            dtype=request.dtype,
             progress=progress,
         )
         layer = views.depth if request.layer is None else request.layer

@@ -268,6 +268,7 @@ def _encoded(request: RulerRequest, progress: Progress) -> tuple[VectorSet, tupl
             direction=direction,
             prompt=request.prompt,
             truncate=request.truncate_dim,
+            dtype=request.dtype,
             progress=progress,
         )
     layer = views.depth if request.layer is None else request.layer

@@ -241,7 +241,7 @@ def _rate(model: str, learning_rate: float | None) -> float:
 def _pooling(source: ModelSource, common: Mapping[str, Any]) -> str:
     """A decoder's pooling, its default resolved; other models have their own. `InputError` for a decoder's setting of another model."""
     requested: str = common.get("pooling", "auto")
-    if sources.configuration(source).get("model_type") in families.CAUSAL:
+    if families.architecture(sources.configuration(source)) == "decoder":
         return "last" if requested == "auto" else requested
     for name, is_set in (("pooling", requested != "auto"), ("without_sinks", common.get("without_sinks"))):
         if is_set:
@@ -292,6 +292,8 @@ def _check_head(models: Sequence[str], variants: Sequence[MethodChoice], task: T
 
 def _check_low_rank(variants: Sequence[MethodChoice], task: Task, common: Mapping[str, Any]) -> None:
     if not common.get("lora_rank"):
+        if common.get("dtype", "auto") != "auto":
+            raise InputError("dtype: only with LoRA (lora_rank), which freezes weights", field="dtype")
         return
     if task.kind != "seq2seq":
         return  # the output layer trains completely

@@ -78,7 +78,9 @@ def _write(order: Mapping[str, Any], out: Path, name: str) -> None:
     start = origin.find(checkpoint.parents[1])
     folding.save(model, out, tasks.get(config.task, config.own).label_names, start.generation if start else {})
     head.tokenizer.save_pretrained(out)
-    (out / "README.md").write_text(_card(order["run"], config, order["scores"], name), encoding="utf-8")
+    (out / "README.md").write_text(
+        _card(order["run"], config, order["scores"], name, hasattr(model.network, "output_layer")), encoding="utf-8"
+    )
 
 
 def _work(job: Job) -> None:
@@ -98,7 +100,8 @@ SAVE: Final = JobKind(
 """Jobs for `request(run, folder)`; the result has the array `archive`, a zip archive."""
 
 
-def _card(run_id: str, config: RunConfig, scores: Mapping[str, float], directory: str) -> str:
+def _card(run_id: str, config: RunConfig, scores: Mapping[str, float], directory: str, pools: bool = False) -> str:
+    """`pools`: the classifier is that of `isoviz.models.pooled`, which transformers does not have."""
     task = tasks.get(config.task, config.own)
     table = "\n".join(f"| {name} | {value:.4f} |" for name, value in scores.items())
     inputs = ("every input",) if len(task.inputs) == 1 else ("every first text", "every second text")
@@ -106,18 +109,24 @@ def _card(run_id: str, config: RunConfig, scores: Mapping[str, float], directory
         f"`{prefix}` before {text}" for prefix, text in zip(split_prefix(config.prefix), inputs, strict=False) if prefix
     ]
     prefix = f"\nIt was trained with {' and '.join(prefixed)}.\n" if prefixed else ""
+    auto = "AutoModel" if pools else _CLASSES[task.kind]
+    scoring = (
+        "\n`AutoModel` reads the encoder. The scores are `output_layer`, a linear layer, of the mean of a text's token vectors.\n"
+        if pools
+        else ""
+    )
     return f"""\
 # {config.model} on {config.task}, {config.method}
 
 Fine-tuned by isoviz (run {run_id}). The method is folded into the output layer's weights.
 {prefix}
 ```python
-from transformers import AutoTokenizer, {_CLASSES[task.kind]}
+from transformers import AutoTokenizer, {auto}
 
 tokenizer = AutoTokenizer.from_pretrained("{directory}")
-model = {_CLASSES[task.kind]}.from_pretrained("{directory}")
+model = {auto}.from_pretrained("{directory}")
 ```
-
+{scoring}
 | Validation set | |
 |---|---|
 {table}

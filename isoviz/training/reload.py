@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import torch
 from safetensors.torch import load_model
 
-from isoviz import methods, tasks
+from isoviz import devices, methods, tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
-from isoviz.models import low_rank, sources
+from isoviz.models import low_rank, placing, sources
 from isoviz.models.adapter import HeadedModel, load_network_with_mismatch, load_tokenizer
-from isoviz.models.families import CAUSAL
 from isoviz.models.loading import Mismatch
 from isoviz.models.sources import ModelSource
 from isoviz.training import heads, origin
@@ -25,12 +25,15 @@ def build(config: RunConfig, source: ModelSource, head: heads.Head, allow_random
         allow_random: accept a checkpoint that lacks encoder weights.
     """
     kind, method = head.task.kind, methods.get(config.method)
+    dtype = placing.number_format(source, config.dtype if config.low_rank else "float32", devices.current())
     network, mismatch = load_network_with_mismatch(
-        source, head.num_labels, config.seed, kind, allow_random=allow_random
+        source, head.num_labels, config.seed, kind, allow_random=allow_random, dtype=dtype
     )
     if config.low_rank is not None:
         low_rank.add(network, kind, config.low_rank, config.seed)
-    if network.config.model_type in CAUSAL:  # by which transformers alone finds a row's last token
+    if isinstance(
+        getattr(network, "score", None), torch.nn.Linear
+    ):  # by which transformers alone finds a row's last token
         network.config.pad_token_id = head.tokenizer.pad_token_id
     model = HeadedModel(
         network,

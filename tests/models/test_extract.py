@@ -30,7 +30,7 @@ POOLINGS = {
     **dict.fromkeys(tiny.FAMILIES, frozenset({"cls", "mean", "head"})),
     **dict.fromkeys(readers.DECODERS, frozenset({"last", "mean"})),
     **dict.fromkeys(readers.ENCODER_DECODERS, frozenset({"mean"})),
-    "MPNet": frozenset({"cls", "mean"}),
+    "MPNet": frozenset({"cls", "mean", "head"}),
 }
 """What a family offers beside its tokens."""
 

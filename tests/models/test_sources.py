@@ -76,8 +76,13 @@ def test_a_model_in_parts_is_one_model(tiny_models, tmp_path):
 @pytest.mark.parametrize(
     ("config", "head", "message"),
     [
-        ({"model_type": "bloom"}, "classification", "a decoder: it can be measured and explored, not fine-tuned"),
-        ({"model_type": "bloom"}, "seq2seq", "families for seq2seq: bart, marian, mbart, t5"),
+        (
+            {"model_type": "pegasus"},
+            "classification",
+            "an encoder-decoder: it can be measured and explored, not fine-tuned",
+        ),
+        ({"model_type": "bloom"}, "classification", None),
+        ({"model_type": "bloom"}, "seq2seq", "not for seq2seq .families that can: bart, marian, mbart, t5"),
         (
             {"model_type": "gpt2"},
             "span",
@@ -87,7 +92,12 @@ def test_a_model_in_parts_is_one_model(tiny_models, tmp_path):
         ({"model_type": "bert"}, "seq2seq", "can be fine-tuned for classification, regression, span, not for seq2seq"),
         ({"model_type": "marian"}, "classification", "can be fine-tuned for seq2seq, not for classification"),
         ({"model_type": "bart"}, "classification", None),
-        ({"model_type": "vit"}, "classification", r"'vit': it can be measured and explored, not fine-tuned"),
+        ({"model_type": "fnet"}, "regression", None),
+        (
+            {"model_type": "gemma3", "text_config": {"model_type": "gemma3_text"}},
+            "classification",
+            "joins several networks",
+        ),
         ({"model_type": "bert"}, "classification", None),
         ({"model_type": "t5"}, "seq2seq", None),
     ],

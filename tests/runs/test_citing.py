@@ -47,7 +47,7 @@ def test_every_declared_key_has_an_entry_and_none_is_idle():
 def test_everything_from_a_paper_cites_it():
     for task in tasks.catalogue().values():
         assert bool(task.cites) != task.generated, task.slug
-    assert families.CITES.keys() == {*families.CLASSIFIERS, *families.CAUSAL, *families.SEQ2SEQ}
+    assert families.CITES.keys() >= {*families.CLASSIFIERS, *families.SEQ2SEQ}
 
 
 def test_the_union_of_some_runs():

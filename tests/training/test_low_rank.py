@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from pydantic_core import to_jsonable_python
+from safetensors.torch import load_file
 
 from dashboard.shared.reading import CHECKS
 from isoviz import tasks
@@ -28,6 +29,7 @@ from isoviz.training import weights
 from isoviz.training.loop import train
 from isoviz.training.reload import reload
 from tests.tiny import TinyModels
+from tests.training import running
 
 BERT, TASK = "demo/tiny-bert", "demo/acceptability"
 SMALL = {"max_train": 48, "max_eval": 32, "probe_size": 32, "batch_size": 16, "epochs": 2, "threads": 1}
@@ -151,3 +153,33 @@ def test_other_settings_of_lora_make_no_second_setup() -> None:
     assert "--lora-rank 4 --lora-alpha 32" in planning.command([planned(lora_alpha=32.0)])
     with pytest.raises(InputError, match="lora_targets"):
         planned(lora_targets="query;")
+
+
+@pytest.mark.parametrize("family", ["gpt2", "bert", "roberta"])
+def test_frozen_weights_in_bfloat16_train_resume_and_merge(
+    tiny_models: TinyModels, cola: Path, tmp_path: Path, family: str
+) -> None:
+    cfg = running.config(
+        tiny_models(family), cola, "istar", lora_rank=2, epochs=2, learning_rate=2e-2, max_train=40, dtype="bfloat16"
+    )
+    whole = running.run(cfg, tmp_path / "whole")
+    running.run(cfg, tmp_path / "parts", running.at_step(6))
+    resumed = running.run(cfg, tmp_path / "parts", resume=True)
+    assert whole[-1].kind == "finished" and resumed[-1].metrics == whole[-1].metrics
+    stored = load_file(weights.newest(tmp_path / "whole") / "model.safetensors")  # type: ignore[operator]
+    wide = {name for name, tensor in stored.items() if tensor.dtype == torch.float32}
+    assert {tensor.dtype for tensor in stored.values() if tensor.is_floating_point()} == {torch.float32, torch.bfloat16}
+    trained = ("lora_", "network.score", "network.classifier", "pooler", "method_state")
+    assert all(any(part in name for part in trained) for name in wide)
+    model, head = reload(cfg, weights.newest(tmp_path / "whole"))  # type: ignore[arg-type]
+    with torch.no_grad():
+        logits = model(**head.tokenizer(["w1 w2"], return_tensors="pt")).logits
+    assert logits.dtype == torch.float32 and torch.isfinite(logits).all()
+
+
+def test_a_dtype_without_lora_is_refused() -> None:
+    with pytest.raises(InputError, match="dtype: only with LoRA") as refused:
+        planning.expand(["demo/tiny-bert"], ["demo/acceptability"], [("baseline", {})], [0], dtype="bfloat16")
+    assert refused.value.field == "dtype"
+    (config,) = planning.expand(["demo/tiny-bert"], ["demo/acceptability"], [("baseline", {})], [0], lora_rank=2)
+    assert "dtype" not in config.setup_key()
