@@ -47,15 +47,15 @@ def fitted(
     rows = np.concatenate([x, np.ones((len(x), 1), x.dtype)], axis=1)
     penalty = np.full((rows.shape[1], 1), 1 / (C / 2 if len(classes) == 2 else C), x.dtype)
     penalty[-1] = 0.0
-    at_0 = np.linalg.norm(rows.T @ (1 / len(classes) - target))
+    at_0 = float(np.linalg.norm(rows.T @ (1 / len(classes) - target)))
     w = np.zeros((rows.shape[1], len(classes)), x.dtype) if weights is None else weights
     loss, shares = _loss(rows, target, penalty, w)
     for _ in range(_STEPS):
         gradient = rows.T @ (shares - target) + penalty * w
-        length = np.linalg.norm(gradient)
+        length = float(np.linalg.norm(gradient))
         if length <= tolerance * at_0:
             break
-        step = _newton_step(rows, shares, penalty, gradient, min(0.1, float(np.sqrt(length / at_0))) * length)
+        step = _newton_step(rows, shares, penalty, gradient, min(0.1, (length / at_0) ** 0.5) * length)
         slope, size = float(np.vdot(step, gradient)), 1.0
         rounding = float(np.finfo(x.dtype).eps) * abs(loss)
         while (candidate := _loss(rows, target, penalty, w + size * step))[0] > loss + size * slope / 1e4 + rounding:

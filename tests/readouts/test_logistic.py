@@ -23,7 +23,7 @@ def labelled(n: int, d: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize(("n", "d", "classes"), [(60, 200, 5), (60, 200, 2), (300, 10, 3), (300, 10, 2)])
 @pytest.mark.parametrize("C", [1e-3, 1.0, 100.0])
-def test_it_finds_the_optimum_of_scikit_learn(n: int, d: int, classes: int, C: float) -> None:  # noqa: N803 — its name there
+def test_it_finds_the_optimum_of_scikit_learn(n: int, d: int, classes: int, C: float) -> None:
     points, codes = labelled(n, d, classes)
     directions = logistic.principal_directions(points)
     assert directions.shape[1] == min(n - 1, d)
