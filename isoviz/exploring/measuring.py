@@ -97,7 +97,7 @@ def compute(
             direction=task.checked_direction(request.direction) or None,
             allow_random=request.allow_random,
             without_sinks=request.without_sinks,
-            dtype=request.dtype,
+            dtype=request.dtype,  # type: ignore[arg-type]  # checked there
         )
         texts = _texts(frame, task, run)
         try:  # the cloud `head` exists only in fine-tuning, so only hidden states

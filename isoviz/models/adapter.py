@@ -316,7 +316,10 @@ def class_for(config: PretrainedConfig, kind: HeadKind, num_labels: int) -> tupl
         "regression": {"num_labels": 1, "problem_type": "regression"},
         "span": {"num_labels": 2},
     }
-    classes = {"span": transformers.AutoModelForQuestionAnswering, "seq2seq": transformers.AutoModelForSeq2SeqLM}
+    classes: dict[str, Any] = {
+        "span": transformers.AutoModelForQuestionAnswering,
+        "seq2seq": transformers.AutoModelForSeq2SeqLM,
+    }
     if kind not in classes:
         is_known = config.model_type in CLASSIFIERS or pooled.has_score(config)
         classes[kind] = transformers.AutoModelForSequenceClassification if is_known else pooled.classifier_for(config)

@@ -92,7 +92,8 @@ def _watching(blocks: Sequence[nn.Module], visit: Callable[[int, Tensor], None])
     """While it lasts, `visit` sees the states that each block is given, with its number."""
 
     def seen(number: int, _: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
-        visit(number, positional[0] if positional else named.get("hidden_states"))
+        state: Any = positional[0] if positional else named.get("hidden_states")
+        visit(number, state)
 
     handles = [
         block.register_forward_pre_hook(partial(seen, number), with_kwargs=True) for number, block in enumerate(blocks)
@@ -172,7 +173,7 @@ def _probe(encoder: Encoder, batch: dict[str, Tensor]) -> Sequence[Tensor]:
     lists = [module for module in encoder.module.modules() if isinstance(module, nn.ModuleList) and len(module)]
     with ExitStack() as watched:
         for place, blocks in enumerate(lists):
-            watched.enter_context(_watching(blocks, given.setdefault(place, {}).__setitem__))
+            watched.enter_context(_watching(list(blocks), given.setdefault(place, {}).__setitem__))
         began = time.monotonic()
         states, _ = encoder(batch)
         encoder.seconds = time.monotonic() - began

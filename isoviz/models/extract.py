@@ -308,7 +308,11 @@ class _Collector:
         kept = keep
         if self.without_sinks:
             found = torch.zeros_like(keep)
-            model.each_layer(batch, lambda layer, state: found.logical_or_(_sinks(layer, state, keep)))
+
+            def find(layer: int, state: Tensor) -> None:
+                found.logical_or_(_sinks(layer, state, keep))
+
+            model.each_layer(batch, find)
             kept, numbers = keep & ~found, numbers[~found[keep].cpu().numpy()]
             self.left_out += int(found.sum())
         at = np.searchsorted(self.sampled, numbers)

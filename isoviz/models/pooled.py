@@ -6,6 +6,7 @@ family's own heads, and `AutoModel` reads what is saved. The output layer of a d
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from typing import Any
@@ -27,19 +28,15 @@ def classifier_for(config: PretrainedConfig) -> type[PreTrainedModel]:
     Raises:
         ModelError: the family is not for texts.
     """
-    try:
-        body = transformers.MODEL_MAPPING[type(config)]
-    except (
-        KeyError,
-        ValueError,
-        AttributeError,
-        ImportError,
-    ):  # no network without a task, or one that needs another package
-        body = ()
-    classes = body if isinstance(body, tuple) else (body,)
+    kind: Any = type(config)
+    body: Any = ()
+    # no network without a task, or one that needs another package
+    with contextlib.suppress(KeyError, ValueError, AttributeError, ImportError):
+        body = transformers.MODEL_MAPPING[kind]
+    classes: tuple[Any, ...] = body if isinstance(body, tuple) else (body,)
     if not classes or "input_ids" not in accepted(classes[0]):
         raise ModelError(f"model: the family '{config.model_type}' does not read texts alone", field="model")
-    return _class(classes[0], type(config))
+    return _class(classes[0], kind)
 
 
 def has_score(config: PretrainedConfig) -> bool:
@@ -62,7 +59,8 @@ def accepted(network: type[nn.Module]) -> frozenset[str]:
 
 def run(network: Any, inputs: dict[str, Tensor], **options: bool) -> Any:
     """What a network without a head gives for (B, L) inputs, as the tokenizer names them; what it does not take is left out."""
-    takes = accepted(type(network))
+    kind: Any = type(network)
+    takes = accepted(kind)
     given: dict[str, Any] = {name: tensor for name, tensor in inputs.items() if name in takes}
     given |= {"use_cache": False} if "use_cache" in takes else {}
     return network(**given, **options, return_dict=True)
