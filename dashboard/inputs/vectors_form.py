@@ -14,9 +14,10 @@ from isoviz.access.service import OWN_VECTORS, VECTOR_MODULES
 from isoviz.access.uploads import Files
 from isoviz.errors import listed
 from isoviz.jobs import guarded
+from isoviz.tables.protocol import Holds
 from isoviz.vectors import Columns, intake
 from isoviz.vectors.intake import ImportRequest, Kind, SetSummary
-from isoviz.vectors.reading import SUFFIXES, TEXT_SUFFIXES
+from isoviz.vectors.reading import TEXTS, VECTORS
 from isoviz.vectors.sets import Relation
 
 UPLOAD, PASTE, PATH = "Upload", "Paste", "Path on the server"
@@ -25,11 +26,7 @@ _SOURCES: Final[dict[Kind, list[str]]] = {
     "texts": [PASTE, UPLOAD, PATH],
     "either": [UPLOAD, PASTE, PATH],
 }
-_ENDINGS: Final[dict[Kind, tuple[str, ...]]] = {
-    "vectors": SUFFIXES,
-    "texts": TEXT_SUFFIXES,
-    "either": (*SUFFIXES, ".txt"),
-}
+_HOLDS: Final[dict[Kind, tuple[Holds, ...]]] = {"vectors": VECTORS, "texts": TEXTS, "either": (*VECTORS, "texts")}
 _HINTS: Final[dict[Kind, str]] = {
     "vectors": "One vector per row: an array, a column of lists, or one column per dimension. Columns `text`, `label`, `group` and "
     "`id` are optional.",
@@ -49,7 +46,6 @@ _ANNOTATIONS: Final = {
     "queries": "A table with the columns `query`, `document` and `relevance`. Queries and documents are ids of rows.",
     "pairs": "A table with the columns `left`, `right` and `score`. Left and right are ids of rows.",
 }
-_TABLES: Final = ["csv", "tsv", "jsonl", "parquet"]
 ANNOTATION_PROBLEM: Final = "annotation_problem"
 """Session key: the error of the last file of labels, queries or pairs."""
 ANNOTATED: Final = "annotated"
@@ -116,8 +112,7 @@ def _options(form: _Form, name: str) -> dict[str, Any]:
 
 
 def _upload(form: _Form) -> None:
-    endings = [ending.removeprefix(".") for ending in _ENDINGS[form.kind]]
-    st.file_uploader("File", type=endings, help=_HINTS[form.kind], **_options(form, "file"))
+    st.file_uploader("File", type=reading.upload_types(*_HOLDS[form.kind]), help=_HINTS[form.kind], **_options(form, "file"))
     actions.notice()
 
 
@@ -149,7 +144,7 @@ def _details(form: _Form) -> None:
             return
         st.file_uploader(
             "Texts, labels or ids of an array",
-            type=_TABLES,
+            type=reading.upload_types("table"),
             help="A table with one row per vector, in the same order.",
             **_options(form, "beside"),
         )
@@ -231,7 +226,7 @@ def _annotation_field(prefix: str, key: str, needs: str) -> None:
     role = "beside" if needs == "labels" else "relations"
     st.file_uploader(
         "File",
-        type=_TABLES,
+        type=reading.upload_types("table"),
         key=field,
         on_change=_annotate,
         args=(prefix, key, field, role),
