@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 HUB: Final = "hub:"
 """Prefix of a data set's name: `hub:owner/name`, `hub:owner/name:split` or `hub:owner/name/configuration:split`."""
 GZIP: Final = ".gz"
+_USUAL: Final = ("npy", "npz", "safetensors", "parquet", "csv", "tsv", "jsonl")
 _START: Final = 2**18
 _MOST_TIMES: Final = 100
 """Largest ratio of a file's size to that of its gzipped form."""
@@ -32,8 +33,9 @@ _MOST_TIMES: Final = 100
 
 @functools.cache
 def catalogue() -> Mapping[str, Format]:
-    """All formats by slug."""
-    return MappingProxyType(discover("isoviz.tables.kinds", "isoviz.formats", Format, listed_as="FORMATS"))
+    """All formats by slug, the usual ones first."""
+    items = discover("isoviz.tables.kinds", "isoviz.formats", Format, listed_as="FORMATS")
+    return MappingProxyType(dict(sorted(items.items(), key=lambda item: _USUAL.index(item[0]) if item[0] in _USUAL else len(_USUAL))))
 
 
 def endings(*holds: Holds) -> tuple[str, ...]:

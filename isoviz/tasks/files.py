@@ -31,13 +31,13 @@ Pick = Callable[[int], "np.ndarray"]
 
 
 def allowed() -> tuple[str, ...]:
-    """The endings of a task's files; text files may be gzipped."""
-    return catalogue.endings("table")
+    """The endings of a task's files; text files may be gzipped. A folder of rows has JSON documents of other kinds."""
+    return tuple(ending for ending in catalogue.endings("table") if ending != ".json")
 
 
 def is_table(path: Path) -> bool:
     """Whether a file's ending is that of a task's files."""
-    return catalogue.is_known(path, "table")
+    return catalogue.ending_of(path).removesuffix(catalogue.GZIP) in allowed()
 
 
 def chosen(limit: int) -> Pick:

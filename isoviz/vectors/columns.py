@@ -148,7 +148,8 @@ class Rows:
                 raise BadCellError(0, names[0], f"{points.shape[1]} numbers where earlier rows have {d}", self._field)
         except BadCellError as error:
             raise error.moved(self.total) from None
-        arrays.check_finite(points, self._field, before=self.total)
+        if points.size:
+            arrays.check_finite(points, self._field, before=self.total)
         return points
 
     def finish(self) -> str:

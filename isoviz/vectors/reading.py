@@ -63,6 +63,7 @@ def read(
     relations: str | Path | None = None,
     name: str | None = None,
     field: str = "vectors",
+    beside_field: str = "labels",
     skip_bad: bool = False,
 ) -> VectorSet:
     """Vectors from a file of any format, or from `hub:owner/name:split`.
@@ -70,10 +71,10 @@ def read(
     Args:
         path: a file of any format in `isoviz.tables.catalogue`, or a page with vectors inside (.html).
         columns: columns of the file or of `beside`.
-        beside: a table with texts, labels, groups or ids, one row per vector in the same order.
+        beside: a table with texts, labels, groups or ids: one row per vector in the same order, or matched by ids that both have.
         relations: a table of pairs with a score, or of queries, documents and relevance.
         name: title on pages; None for the file's name.
-        field: form field or command-line option of the file, for errors.
+        field, beside_field: form fields or command-line options of the file and of `beside`, for errors.
         skip_bad: leave out rows without a readable vector; the fact `skipped` says how many.
 
     Raises:
@@ -83,7 +84,7 @@ def read(
     table = None
     if holds(path_text, field, VECTORS) != "array":
         table = formats.read(path_text, field, _as_text(columns), VECTORS)
-    return _vectors_of(table, path_text, columns, beside, relations, name, field, skip_bad)
+    return _vectors_of(table, path_text, columns, beside, relations, name, field, skip_bad, beside_field)
 
 
 def holds(path: str, field: str, wanted: Sequence[Holds] = ()) -> Holds:
@@ -131,17 +132,20 @@ def _vectors_of(
     name: str | None,
     field: str,
     skip_bad: bool,
+    beside_field: str = "labels",
 ) -> VectorSet:
     """Vectors of a table or an array file."""
+    import pandas as pd
+
     facts: dict[str, Any] = {}
+    own = pd.DataFrame()
     if table is None:
         points = arrays.read(path_text, columns.points, field)
         good = _finite_rows(points) if skip_bad else np.ones(len(points), dtype=bool)
-        facts = {"array": columns.points}
-        if not good.all():
-            facts["skipped"] = _skipped(good)
+        facts = {"array": columns.points} | ({} if good.all() else {"skipped": _skipped(good)})
+        points = points if good.all() else points[good]
     else:
-        of_table = columns if beside is None else Columns(points=columns.points)
+        of_table = columns if beside is None else _present(columns, table.column_names)
         places = table_columns.places_of(table.column_names, _requested(of_table), field)
         dimensions = table_columns.dimensions_of(table, columns.points, set(places.values()), field)
         odd = [] if columns.points or len(dimensions) == 1 else table_columns.odd_columns(table, dimensions)
@@ -153,13 +157,37 @@ def _vectors_of(
         if address := (table.schema.metadata or {}).get(SAVED_FROM):
             facts["saved from"] = address.decode()
         good = np.concatenate([np.ones(0, dtype=bool), *rows.kept])
-        table = table.filter(good)
-    row_data = None if table is None else _columns_of(table, of_table, field)
-    if beside is not None:
-        row_data = _beside(beside, len(good), columns, field)[good].reset_index(drop=True)
-    points = points if table is not None or good.all() else points[good]
-    title = name or catalogue.title(path_text)
-    return _with_pairs(from_points(points, row_data, name=title, facts=facts, field=field), relations)
+        own = _columns_of(table, of_table, field)
+    own = own.reindex(range(len(good)))
+    row_data = own if beside is None else _joined(own, beside, columns, beside_field)
+    checked = from_points(points, row_data[good].reset_index(drop=True), name=name or catalogue.title(path_text), facts=facts, field=field)
+    return _with_pairs(checked, relations)
+
+
+def _present(columns: Columns, names: Sequence[str]) -> Columns:
+    """The columns without those that are not in a table, because they are in the one beside it."""
+    return Columns(columns.points, *(name if name in names else None for name in _requested(columns).values()))
+
+
+def _joined(own: pd.DataFrame, name: str | Path, columns: Columns, field: str) -> pd.DataFrame:
+    """The rows with the columns of a table beside them: by id, where both have ids, else in the same order.
+
+    Raises:
+        InputError: the table has no known column, another number of rows, or none of these ids.
+    """
+    other = _beside(name, len(own), columns, field, by_id="id" in own)
+    if "id" in other and "id" in own:
+        by_id = other.set_index("id").reindex(own["id"]).reset_index()
+        if not own["id"].isin(other["id"]).any():
+            raise InputError(
+                f"{field}: no row of the set has one of these ids, such as '{shortened(other['id'].iloc[0])}'",
+                field=field,
+                advice="Without a column 'id', rows are matched by their order.",
+            )
+        other = by_id
+    return own.assign(**{column: other[column] for column in other})[
+        [column for column in table_columns.NAMES if column in own or column in other]
+    ]
 
 
 def _finite_rows(points: NDArray[Any]) -> NDArray[np.bool_]:
@@ -356,33 +384,25 @@ def annotated(
     if "id" not in row_data:
         row_data.insert(0, "id", pd.Series(range(1, content.n + 1), dtype=object).astype(str))
     if labels is not None:
-        row_data["label"] = labels_of(labels, row_data, column)
+        joined = _joined(row_data, labels, Columns(label=column), "labels")
+        if "label" not in joined:
+            raise no_labels(labels)
+        row_data["label"] = joined["label"]
     return _with_pairs(replace(content, columns=row_data), relations)
 
 
-def labels_of(name: str | Path, row_data: pd.DataFrame, column: str | None = None) -> pd.Series:
-    """The labels in a table for these rows: by id, if both have some, else in the same order. Raises `InputError`."""
-    table = _beside(name, len(row_data), Columns(label=column), "labels", by_id=True)
-    if "label" not in table:
-        names = listed(formats.read(name, "labels").column_names, 100)
-        raise InputError(
-            f"labels: '{shortened(catalogue.title(str(name)))}' has no column 'label'; name one of its columns: {names}",
-            field="labels",
-        )
-    if "id" not in table or ("id" not in row_data and len(table) == len(row_data)):
-        return table["label"]
-    if "id" not in row_data:
-        raise InputError(
-            f"labels: {len(table):,} labels by id, but {len(row_data):,} rows without ids", field="labels"
-        )
-    matched = row_data["id"].map(table.set_index("id")["label"])
-    if matched.isna().all():
-        raise InputError(
-            f"labels: no row of the set has one of these ids, such as '{shortened(table['id'].iloc[0])}'",
-            field="labels",
-            advice="Without a column 'id', rows are matched by their order.",
-        )
-    return matched
+def no_labels(name: str | Path) -> InputError:
+    """The error of a table without a column of labels."""
+    names = listed(formats.read(name, "labels").column_names, 100)
+    title = shortened(catalogue.title(str(name)))
+    return InputError(f"labels: '{title}' has no column 'label'; name one of its columns: {names}", field="labels")
+
+
+def names_file(text: str) -> bool:
+    """Whether the value of an option that takes a column or a file names a file or another source."""
+    return catalogue.remote(text) is not None or catalogue.ending_of(text).removesuffix(catalogue.GZIP) in catalogue.endings(
+        "table", "texts", "vectors", "array", "nothing"
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- helpers

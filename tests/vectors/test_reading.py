@@ -17,6 +17,7 @@ from safetensors.numpy import save_file
 from isoviz import vectors
 from isoviz.errors import InputError
 from isoviz.jobs.results import ARRAYS
+from isoviz.tables import catalogue
 from isoviz.vectors import Columns
 from isoviz.vectors import columns as table_columns
 
@@ -80,7 +81,7 @@ def test_every_format_gives_the_same_vectors(tmp_path: Path, name: str) -> None:
     assert read.points.dtype in (np.float32, np.float64)
     np.testing.assert_allclose(read.points, POINTS, rtol=1e-6)
     assert (read.n, read.d, read.name) == (12, 3, name)
-    if path.suffix.lower() not in vectors.reading.arrays.SUFFIXES:
+    if path.suffix.lower() not in catalogue.endings("array"):
         assert {column: read.columns[column].tolist() for column in read.columns} == KNOWN
 
 
