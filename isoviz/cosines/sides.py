@@ -39,10 +39,10 @@ def checked(points: ArrayLike) -> Matrix:
         raise InputError(f"points: needs at least {FEWEST_ROWS} rows (got {len(x)})", field="points")
     if not np.isfinite(x).all():
         row = int(np.flatnonzero(~np.isfinite(x).all(axis=1))[0])
-        raise InputError(f"points: row {row} has values that are not finite", field="points")
+        raise InputError(f"points: row {row + 1} has values that are not finite", field="points")
     lengths = np.linalg.norm(x, axis=1)
     if not lengths.all():
-        raise InputError(f"points: row {int(np.argmin(lengths))} has length 0, so it has no cosine", field="points")
+        raise InputError(f"points: row {int(np.argmin(lengths)) + 1} has length 0, so it has no cosine", field="points")
     if not (x != x[0]).any():
         raise InputError("points: all rows are identical, so every cosine is 1", field="points")
     return x

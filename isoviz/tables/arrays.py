@@ -50,7 +50,7 @@ def in_file(path: Path, format: Format, array: str | None) -> NDArray[Any]:
     """As `read`, of a file whose format is known. Raises `DataError`."""
     assert format.array is not None
     shown = f"'{shortened(path.name)}'"
-    with catalogue.parsing(path, format):
+    with catalogue.parsing(path, format), catalogue.unpacked(path, format):  # which refuses a gzipped array
         shapes = {"": (0, 0)} if format.shapes is None else format.shapes(path)
         if format.shapes is None and array is not None:
             raise refused(f"{shown} is one array without a name (got '{shortened(array)}')")

@@ -7,6 +7,7 @@ import functools
 import gzip
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -124,8 +125,8 @@ def _glimpse(path: Path) -> Glimpse:
     ending = ending_of(path)
     if start.startswith(b"\x1f\x8b"):
         ending = ending.removesuffix(GZIP)
-        with contextlib.suppress(OSError, EOFError), gzip.open(path) as stream:
-            start = stream.read(_START)
+        with contextlib.suppress(zlib.error):
+            start = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(start, _START)
     members: tuple[str, ...] = ()
     if start.startswith(b"PK"):
         with contextlib.suppress(Exception), zipfile.ZipFile(path) as archive:  # a damaged one has none
@@ -153,7 +154,7 @@ def unpacked(path: Path, format: Format) -> Iterator[Path]:
                     if target.tell() > most:
                         raise refused(f"'{shortened(path.name)}' unpacks to more than {_MOST_TIMES} times its size")
                     target.write(block)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise refused(f"'{shortened(path.name)}' cannot be unpacked: {error}") from None
         yield plain
 

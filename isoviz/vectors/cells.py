@@ -34,8 +34,8 @@ def are_vectors(texts: Sequence[str]) -> bool:
         return 2 * count >= len(numbers) > 0
     if len(numbers) >= _FEWEST:
         return count == len(numbers) and any(sign in first for sign in ".eE")
-    decoded = [_decoded(text) for text in texts]
-    return None not in decoded and sum(len(one) for one in decoded if one is not None) >= _FEWEST_DECODED
+    sizes = [0 if (decoded := _decoded(text)) is None else len(decoded) for text in texts]
+    return min(sizes, default=0) > 0 and sum(sizes) >= _FEWEST_DECODED
 
 
 def numbers_in(text: str) -> NDArray[np.float64] | None:

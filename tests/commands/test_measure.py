@@ -15,6 +15,7 @@ from isoviz import metrics, tasks
 from isoviz.__main__ import main
 from isoviz.demo import bundled_model_dir
 from isoviz.models import extract, profile
+from isoviz.tables.kinds import npy
 from tests import tiny
 from tests.models.sentence_folders import make
 

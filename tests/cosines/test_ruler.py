@@ -178,10 +178,10 @@ def test_six_lines_of_numpy_give_the_same_numbers(tmp_path: Path) -> None:
     [
         (lambda points: points[:1], "needs at least 10 rows"),
         (lambda points: np.ones_like(points), "all rows are identical"),
-        (lambda points: np.where(np.arange(len(points))[:, None] == 3, 0.0, points), "row 3 has length 0"),
+        (lambda points: np.where(np.arange(len(points))[:, None] == 3, 0.0, points), "row 4 has length 0"),
         (
             lambda points: np.where(np.arange(len(points))[:, None] == 4, np.nan, points),
-            "row 4 has values that are not finite",
+            "row 5 has values that are not finite",
         ),
         (lambda points: points[0], "expected numbers in two dimensions"),
     ],

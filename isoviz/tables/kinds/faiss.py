@@ -23,15 +23,15 @@ def _recognise(glimpse: Glimpse) -> bool | None:
 def _array(path: Path, _: str) -> NDArray[Any]:
     import faiss
 
-    index = inner = faiss.downcast_index(faiss.read_index(str(path)))
-    while isinstance(inner, (faiss.IndexIDMap, faiss.IndexIDMap2)):
-        index = inner = faiss.downcast_index(inner.index)  # the vectors in the order in which they were added
-    if not isinstance(inner, (faiss.IndexFlat, faiss.IndexIVFFlat, faiss.IndexHNSWFlat)):
-        kind = type(inner).__name__
-        raise refused(f"'{path.name}' is a FAISS {kind}, which keeps compressed vectors; save the vectors themselves")
-    if isinstance(inner, faiss.IndexIVFFlat):
-        inner.make_direct_map()
-    points: NDArray[Any] = index.reconstruct_n(0, index.ntotal)
+    outer = index = faiss.read_index(str(path))  # which owns the index inside
+    if isinstance(index, faiss.IndexIDMap):
+        index = faiss.downcast_index(outer.index)  # the vectors in the order in which they were added
+    if not isinstance(index, (faiss.IndexFlat, faiss.IndexIVFFlat, faiss.IndexHNSWFlat)):
+        kind = type(index).__name__
+        raise refused(f"'{path.name}' is a FAISS {kind}, which does not keep the vectors as they are; save them yourself")
+    if isinstance(index, faiss.IndexIVFFlat):
+        index.make_direct_map()
+    points: NDArray[Any] = index.reconstruct_n(0, outer.ntotal)
     return points
 
 
