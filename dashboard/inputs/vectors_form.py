@@ -112,7 +112,9 @@ def _options(form: _Form, name: str) -> dict[str, Any]:
 
 
 def _upload(form: _Form) -> None:
-    st.file_uploader("File", type=reading.upload_types(*_HOLDS[form.kind]), help=_HINTS[form.kind], **_options(form, "file"))
+    st.file_uploader(
+        "File", type=reading.upload_types(*_HOLDS[form.kind]), help=_HINTS[form.kind], **_options(form, "file")
+    )
     actions.notice()
 
 

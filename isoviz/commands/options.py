@@ -27,7 +27,9 @@ Quiet = Annotated[bool, argument("one JSON document on stdout", option="--json")
 FILE_OF_VECTORS: Final = f"vectors: {catalogue.described('array', 'table', 'vectors')}; text also as .gz"
 Column = Annotated[
     str | None,
-    argument("the vectors in a file: a column of lists, dim_* or names with commas for one column per dimension, or an array"),
+    argument(
+        "the vectors in a file: a column of lists, dim_* or names with commas for one column per dimension, or an array"
+    ),
 ]
 SkipBadRows = Annotated[bool, argument("leave out rows of the file without a readable vector")]
 Call = Callable[..., Answer | int]

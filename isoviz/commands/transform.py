@@ -70,9 +70,7 @@ def run(
         needed = "only for language_removal" if groups else f"{chain} needs the column with each row's language"
         raise InputError(f"groups: {needed}", field="groups")
     points, names = _read(input, "in", column, groups, skip_bad_rows)
-    fitted, fitted_names = (
-        (points, names) if fit_on is None else _read(fit_on, "fit-on", column, groups, skip_bad_rows)
-    )
+    fitted, fitted_names = (points, names) if fit_on is None else _read(fit_on, "fit-on", column, groups, skip_bad_rows)
     if fitted.shape[1] != points.shape[1]:
         raise InputError(
             f"fit-on: '{fit_on}' has {fitted.shape[1]} dimensions, '{input}' has {points.shape[1]}", field="fit-on"
@@ -139,7 +137,9 @@ def _codes(*names: pd.Series | None) -> list[Groups | None]:
     return list(np.split(codes.astype(np.int64), ends))
 
 
-def _read(name: str, option: str, column: str | None, groups: str | None, skip: bool) -> tuple[NDArray[Any], pd.Series | None]:
+def _read(
+    name: str, option: str, column: str | None, groups: str | None, skip: bool
+) -> tuple[NDArray[Any], pd.Series | None]:
     """The vectors, and each row's group if a column is named."""
     if groups is not None:
         from isoviz import vectors

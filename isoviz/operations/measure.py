@@ -97,7 +97,6 @@ class CloudRequest(BaseModel):
     max_length: int = Field(128, ge=1, description="tokens read of a row")
     batch_size: int = Field(64, ge=1, description="rows per step")
 
-
     def check_labels(self) -> None:
         """Raise `InputError` for a column of a table of labels that is not given."""
         if self.label_column is not None and self.labels is None:
@@ -209,9 +208,7 @@ def points_in(request: CloudRequest, file: str) -> tuple[NDArray[Any], list[str]
         return *vectors.reading.named_array(file, request.column, "embeddings", skip), None
     table = request.labels if request.labels is not None and vectors.reading.names_file(request.labels) else None
     columns = vectors.Columns(points=request.column, label=request.labels if table is None else request.label_column)
-    vector_set = vectors.read(
-        file, columns, beside=table, relations=request.pairs, field="embeddings", skip_bad=skip
-    )
+    vector_set = vectors.read(file, columns, beside=table, relations=request.pairs, field="embeddings", skip_bad=skip)
     if skipped := vector_set.facts.get("skipped"):
         warnings.warn(f"embeddings: {skipped}", stacklevel=2)
     if request.labels is None:

@@ -21,7 +21,16 @@ MAP_ABOVE: int = 64 * 2**20
 """Bytes above which a file's array is mapped into memory instead of read, if it lies there as it is."""
 LARGEST: Final = 1e100
 """Largest magnitude of a number; squares and products of larger ones overflow."""
-TENSOR_TYPES: Final = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1", "U8": "|u1"}
+TENSOR_TYPES: Final = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "I16": "<i2",
+    "I8": "|i1",
+    "U8": "|u1",
+}
 """Types of a safetensors file that numpy supports."""
 _BLOCK: Final = 16 * 2**20
 
@@ -94,7 +103,9 @@ def mapped(path: Path, kind: Any, offset: int, shape: tuple[int, ...]) -> NDArra
     kind, present = np.dtype(kind), path.stat().st_size - offset
     wanted = math.prod(shape) * kind.itemsize
     if min(shape, default=0) < 0 or wanted > present:
-        raise refused(f"'{shortened(path.name)}' is cut off: it declares {wanted:,} bytes of numbers and has {present:,}")
+        raise refused(
+            f"'{shortened(path.name)}' is cut off: it declares {wanted:,} bytes of numbers and has {present:,}"
+        )
     if not wanted:  # an empty file cannot be mapped
         return np.empty(shape, dtype=kind)
     if path.stat().st_size > MAP_ABOVE:

@@ -36,7 +36,9 @@ _MOST_TIMES: Final = 100
 def catalogue() -> Mapping[str, Format]:
     """All formats by slug, the usual ones first."""
     items = discover("isoviz.tables.kinds", "isoviz.formats", Format, listed_as="FORMATS")
-    return MappingProxyType(dict(sorted(items.items(), key=lambda item: _USUAL.index(item[0]) if item[0] in _USUAL else len(_USUAL))))
+    return MappingProxyType(
+        dict(sorted(items.items(), key=lambda item: _USUAL.index(item[0]) if item[0] in _USUAL else len(_USUAL)))
+    )
 
 
 def endings(*holds: Holds) -> tuple[str, ...]:
@@ -90,7 +92,9 @@ def identified(path: Path, *wanted: Holds) -> Format:
     for package in found.packages:
         if find_spec(package) is None:
             extra = "train" if package == "torch" else "formats"
-            raise refused(f"reading '{shortened(path.name)}' needs the package {package}: pip install 'isoviz[{extra}]'")
+            raise refused(
+                f"reading '{shortened(path.name)}' needs the package {package}: pip install 'isoviz[{extra}]'"
+            )
     if wanted and found.holds not in wanted:
         allowed = f"allowed: {described(*wanted)}"
         if found.holds == "array" and "table" in wanted:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,7 @@ from isoviz.errors import DataError, listed
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_NO_TEXT: Final = re.compile("[\0-\x08\x0e-\x1f\ufffd]")
 Holds = Literal["array", "vectors", "table", "texts", "nothing"]
 """One array, or several with names; a table of words and their vectors; any table; one text per line; nothing that can be read."""
 
@@ -33,12 +36,11 @@ class Glimpse:
     start: bytes
     members: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def text(self) -> str | None:
         """The first bytes as text; None if they are none."""
         text = self.start.decode("utf-8-sig", errors="replace")
-        strange = sum(not (letter.isprintable() or letter.isspace()) or letter == "\ufffd" for letter in text[:-4])
-        return None if strange or "\0" in text else text
+        return None if _NO_TEXT.search(text, 0, max(1, len(text) - 4)) else text  # a character may be cut at the end
 
     @property
     def words(self) -> str:

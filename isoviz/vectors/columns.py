@@ -179,7 +179,9 @@ def good_rows(table: pa.Table, names: list[str], d: int | None) -> NDArray[np.bo
         return np.array([length == d > 0 and _all_finite(one) for one, length in zip(lists, lengths, strict=True)])
     columns = [with_points(table, name) for name in names]
     numbers = [
-        column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) if _is_number(column.type) else _or_nan(column)
+        column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        if _is_number(column.type)
+        else _or_nan(column)
         for column in columns
     ]
     return np.all([np.abs(one) <= arrays.LARGEST for one in numbers], axis=0)

@@ -1,4 +1,4 @@
-"""A set of vectors inside a page without a server (`isoviz page`, or a page of the app saved as one); `isoviz.tables.kinds.page` reads it."""
+"""A set of vectors inside a page without a server (`isoviz page`, or a saved page of the app), which `isoviz.tables.kinds.page` reads."""
 
 from __future__ import annotations
 

@@ -110,9 +110,7 @@ def read_either(
     if kind == "texts":
         return read_texts(path, columns, relations=relations, name=name)
     if columns.points is not None or kind != "table":
-        return read(
-            path, columns, beside=beside, relations=relations, name=name, field=field, skip_bad=skip_bad
-        )
+        return read(path, columns, beside=beside, relations=relations, name=name, field=field, skip_bad=skip_bad)
     table = formats.read(path, field, _as_text(columns))
     places = table_columns.places_of(table.column_names, _requested(columns), field)
     assigned = set(places.values())
@@ -160,7 +158,9 @@ def _vectors_of(
         own = _columns_of(table, of_table, field)
     own = own.reindex(range(len(good)))
     row_data = own if beside is None else _joined(own, beside, columns, beside_field)
-    checked = from_points(points, row_data[good].reset_index(drop=True), name=name or catalogue.title(path_text), facts=facts, field=field)
+    checked = from_points(
+        points, row_data[good].reset_index(drop=True), name=name or catalogue.title(path_text), facts=facts, field=field
+    )
     return _with_pairs(checked, relations)
 
 
@@ -200,7 +200,9 @@ def _finite_rows(points: NDArray[Any]) -> NDArray[np.bool_]:
 
 def _skipped(good: NDArray[np.bool_]) -> str:
     bad = np.flatnonzero(~good)
-    return f"{len(bad):,} of {len(good):,} rows have numbers that are not finite, the first is row {bad[0] + 1}; left out"
+    return (
+        f"{len(bad):,} of {len(good):,} rows have numbers that are not finite, the first is row {bad[0] + 1}; left out"
+    )
 
 
 def _beside(name: str | Path, n: int, columns: Columns, field: str, *, by_id: bool = False) -> pd.DataFrame:
@@ -221,7 +223,9 @@ def _beside(name: str | Path, n: int, columns: Columns, field: str, *, by_id: bo
         row_data = _columns_of(table, columns, field)
     elif len(names) == 1:
         headless = len(table) + 1 == n and names[0] != "1"
-        row_data = pd.DataFrame({"label": [*names, *table[0].cast("string").to_pylist()] if headless else table[0].to_pandas()})
+        row_data = pd.DataFrame(
+            {"label": [*names, *table[0].cast("string").to_pylist()] if headless else table[0].to_pandas()}
+        )
     else:
         shown = shortened(catalogue.title(str(name)))
         raise InputError(
@@ -229,8 +233,14 @@ def _beside(name: str | Path, n: int, columns: Columns, field: str, *, by_id: bo
             field=field,
         )
     if len(row_data) != n and not (by_id and "id" in row_data):
-        count = f"{len(row_data):,} labels, but {n:,} rows" if by_id else f"{n:,} vectors, but {len(row_data):,} rows of texts, labels or ids"
-        header = f"; the first line, '{shortened(names[0], 30)}', was read as the header" if len(row_data) + 1 == n else ""
+        count = (
+            f"{len(row_data):,} labels, but {n:,} rows"
+            if by_id
+            else f"{n:,} vectors, but {len(row_data):,} rows of texts, labels or ids"
+        )
+        header = (
+            f"; the first line, '{shortened(names[0], 30)}', was read as the header" if len(row_data) + 1 == n else ""
+        )
         by = "; add a column 'id' to match them" if by_id else ""
         raise InputError(f"{field}: {count}{header}{by}", field=field)
     return row_data
@@ -296,7 +306,7 @@ def from_points(
         raise InputError(f"{field}: the shape is {points.shape}; expected (vectors, dimensions)", field=field)
     if points.dtype.kind not in "fiu":
         raise InputError(f"{field}: the array holds {points.dtype}, not numbers", field=field)
-    n, d = points.shape
+    n = len(points)
     if n < FEWEST:
         raise InputError(f"{field}: {n} vector{'' if n == 1 else 's'}; at least {FEWEST} are needed", field=field)
     _require_dimensions(points, (facts or {}).get("dimensions", ()), field)
@@ -400,9 +410,9 @@ def no_labels(name: str | Path) -> InputError:
 
 def names_file(text: str) -> bool:
     """Whether the value of an option that takes a column or a file names a file or another source."""
-    return catalogue.remote(text) is not None or catalogue.ending_of(text).removesuffix(catalogue.GZIP) in catalogue.endings(
-        "table", "texts", "vectors", "array", "nothing"
-    )
+    return catalogue.remote(text) is not None or catalogue.ending_of(text).removesuffix(
+        catalogue.GZIP
+    ) in catalogue.endings("table", "texts", "vectors", "array", "nothing")
 
 
 # ------------------------------------------------------------------------------------------------------------- helpers

@@ -221,9 +221,7 @@ def test_two_hundred_megabytes_of_csv(tmp_path):
     write(tmp_path, ".csv", train=frame(), validation=frame())
     with open(tmp_path / "train.csv", "wb") as stream:
         stream.truncate(200_000_000)  # sparse: takes no room
-    with pytest.raises(
-        DataError, match="'train.csv' has 200 MB; CSV is read up to 100 MB here, save it as parquet"
-    ):
+    with pytest.raises(DataError, match="'train.csv' has 200 MB; CSV is read up to 100 MB here, save it as parquet"):
         tasks.load(COLA, tmp_path)
 
 

@@ -51,5 +51,13 @@ def _record_batches(source: pa.NativeFile) -> tuple[pa.Schema, Iterator[pa.Recor
 
 
 FORMATS = Format(
-    "arrow", "Arrow", _ENDINGS, _recognise, "table", table=_table, batches=_batches, vectors="as Parquet", texts="a column"
+    "arrow",
+    "Arrow",
+    _ENDINGS,
+    _recognise,
+    "table",
+    table=_table,
+    batches=_batches,
+    vectors="as Parquet",
+    texts="a column",
 )

@@ -28,7 +28,9 @@ def _array(path: Path, _: str) -> NDArray[Any]:
         index = faiss.downcast_index(outer.index)  # the vectors in the order in which they were added
     if not isinstance(index, (faiss.IndexFlat, faiss.IndexIVFFlat, faiss.IndexHNSWFlat)):
         kind = type(index).__name__
-        raise refused(f"'{path.name}' is a FAISS {kind}, which does not keep the vectors as they are; save them yourself")
+        raise refused(
+            f"'{path.name}' is a FAISS {kind}, which does not keep the vectors as they are; save them yourself"
+        )
     if isinstance(index, faiss.IndexIVFFlat):
         index.make_direct_map()
     points: NDArray[Any] = index.reconstruct_n(0, outer.ntotal)

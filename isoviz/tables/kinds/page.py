@@ -43,5 +43,11 @@ def _table(path: Path, rows: int | None, as_text: Collection[str]) -> pa.Table:
 
 
 FORMATS = Format(
-    "page", "a saved page", (".html",), _recognise, "vectors", table=_table, vectors="a page of the app, or of `isoviz page`"
+    "page",
+    "a saved page",
+    (".html",),
+    _recognise,
+    "vectors",
+    table=_table,
+    vectors="a page of the app, or of `isoviz page`",
 )

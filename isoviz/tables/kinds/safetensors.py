@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from isoviz.tables import arrays
 from isoviz.tables.protocol import Format, Glimpse
 
+
 def _recognise(glimpse: Glimpse) -> bool:
     return glimpse.start[8:9] == b"{" and int.from_bytes(glimpse.start[:8], "little") < 2**32 and glimpse.text is None
 
@@ -18,7 +19,7 @@ def _shapes(path: Path) -> dict[str, tuple[int, ...]]:
     from safetensors import safe_open
 
     with safe_open(path, framework="numpy") as archive:
-        return {name: tuple(archive.get_slice(name).get_shape()) for name in archive.keys()}
+        return {name: tuple(archive.get_slice(name).get_shape()) for name in list(archive.keys())}
 
 
 def _array(path: Path, name: str) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Vectors of nearest-neighbour benchmarks: .fvecs, .bvecs and .ivecs (each row begins with its dimension), .fbin and .u8bin (one header)."""
+"""Vectors of nearest-neighbour benchmarks: .fvecs and the like (each row begins with its dimension), .fbin and the like (one header)."""
 
 from __future__ import annotations
 

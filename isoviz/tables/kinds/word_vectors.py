@@ -1,4 +1,4 @@
-"""Words with their vectors as text: GloVe, word2vec and fastText (.txt, .vec), with or without a header; and matrices as numpy.savetxt writes.
+"""Words with their vectors as text: GloVe, word2vec and fastText, with or without a header; and matrices as numpy.savetxt writes.
 
 Blocks of some MiB are cut at line ends. pyarrow parses a block; if a line has more cells than the others, because its word contains
 blanks, the block is cut line by line from the right.
@@ -62,9 +62,10 @@ def _layout(start: str, complete: bool) -> _Layout | None:
     else:
         widths = [len(row) for row in cells]
         d = max(set(widths), key=widths.count) - 1
+    if not counts and d == 1 and all(map(_is_fraction, (cell for row in cells for cell in row))):
+        return _Layout(separator, 2, header=False, words=False)
     if d < 2 or any(len(row) <= d or not all(map(_is_number, row[-d:])) for row in cells):
-        if counts or d < 1 or not all(len(row) == d + 1 and all(map(_is_fraction, row)) for row in cells):
-            return None
+        return None
     if not counts:
         first_numbers = [cell for row in cells for cell in row[-d:]]
         if 2 * sum(map(_is_fraction, first_numbers)) < len(first_numbers):
@@ -120,7 +121,9 @@ def _parsed(path: Path, lines: bytes, layout: _Layout, before: int) -> pa.Table:
     import pyarrow.csv
 
     names = (["word"] if layout.words else []) + [str(place) for place in range(layout.d)]
-    text = lines.replace(b" \n", b"\n").replace(b"\r\n", b"\n").replace(b" \r\n", b"\n").rstrip()
+    first = lines.partition(b"\n")[0]
+    tail = first[len(first.rstrip()) :]
+    text = (lines.replace(tail + b"\n", b"\n") if tail else lines).rstrip()
     try:
         table = pa.csv.read_csv(
             io.BytesIO(text),
@@ -146,13 +149,17 @@ def _line_by_line(path: Path, text: str, layout: _Layout, before: int) -> tuple[
 
     words, rows = [], []
     for number, line in enumerate(filter(str.strip, text.split("\n")), before + 1):
-        word, *cells = line.rstrip().rsplit(layout.separator, layout.d) if layout.words else ["", *line.split(layout.separator)]
+        word, *cells = (
+            line.rstrip().rsplit(layout.separator, layout.d) if layout.words else ["", *line.split(layout.separator)]
+        )
         try:
             values = np.array(cells, dtype=np.float32)
         except ValueError:
             values = np.empty(0)
         if len(values) != layout.d:
-            raise refused(f"'{shortened(path.name)}': row {number} ('{shortened(word, 30)}') does not end in {layout.d} numbers")
+            raise refused(
+                f"'{shortened(path.name)}': row {number} ('{shortened(word, 30)}') does not end in {layout.d} numbers"
+            )
         words.append(word)
         rows.append(values)
     return pa.array(words, pa.string()) if layout.words else None, np.stack(rows)
