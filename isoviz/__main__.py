@@ -156,6 +156,8 @@ def _extra(words: Sequence[str], package: str) -> str:
     """The extra of pyproject.toml that installs what a verb needs."""
     if package in ("pandas", "pyarrow", "safetensors"):
         return "tables"
+    if package in ("faiss", "h5py"):
+        return "formats"
     return {"app": "app", "report": "app", "freeze": "app", "mcp": "mcp"}.get(words[0] if words else "", "train")
 
 

@@ -147,8 +147,13 @@ def _details(form: _Form) -> None:
         st.file_uploader(
             "Texts, labels or ids of an array",
             type=reading.upload_types("table"),
-            help="A table with one row per vector, in the same order.",
+            help="A table with one row per vector, in the same order, or with a column `id` that both have.",
             **_options(form, "beside"),
+        )
+        st.toggle(
+            "Skip bad rows",
+            help="Leaves out rows without a readable vector, and says how many.",
+            **_options(form, "skip"),
         )
 
 
@@ -176,7 +181,8 @@ def _read_input(form: _Form) -> None:
         return
     if source != PASTE:
         columns = {name: (session_value(form.key(name)) or "").strip() or None for name in _COLUMN_HELP}
-        request = ImportRequest(request.kind, request.file, Columns(**columns))
+        skip = bool(session_value(form.key("skip")))
+        request = ImportRequest(request.kind, request.file, Columns(**columns), skip_bad=skip)
         if (table := session_value(form.key("beside"))) is not None:
             files["beside"] = (table.name, table.getbuffer())
     _keep(form.problem, form.parameter, request, files)
@@ -226,6 +232,15 @@ def _annotation_field(prefix: str, key: str, needs: str) -> None:
     """
     field = f"{prefix}add.{needs}"
     role = "beside" if needs == "labels" else "relations"
+    if needs == "labels":
+        st.text_input(
+            "Column of the labels",
+            key=f"{field}.column",
+            on_change=_annotate,
+            args=(prefix, key, field, role),
+            disabled=actions.refusal() is not None,
+            help="If empty: the column `label`, or the only column.",
+        )
     st.file_uploader(
         "File",
         type=reading.upload_types("table"),
@@ -243,7 +258,9 @@ def _annotate(prefix: str, key: str, field: str, role: str) -> None:
         return
     files = {role: (table.name, table.getbuffer())}
     parameter = _Form(prefix, "either").parameter
-    st.session_state[ANNOTATED] = _keep(ANNOTATION_PROBLEM, parameter, ImportRequest(base=key), files)
+    columns = Columns(label=(st.session_state.get(f"{field}.column") or "").strip() or None)
+    request = ImportRequest(base=key, columns=columns)
+    st.session_state[ANNOTATED] = _keep(ANNOTATION_PROBLEM, parameter, request, files)
 
 
 # ---------------------------------------------------------------------------------------------------- the loaded set
@@ -268,6 +285,8 @@ def _loaded(form: _Form) -> SetSummary | None:
             f"{wording.plain(listed(summary.odd, 120))}: read as dimensions, but they look like ids, labels or times. To leave them out, "
             "name the columns of the vectors under *Columns and a further file*."
         )
+    if summary.skipped:
+        st.warning(f"{wording.plain(summary.skipped)}.")
     with st.container(horizontal=True, vertical_alignment="center"):
         columns = f"Columns read as dimensions: {listed(summary.dimensions, 300)}." if summary.dimensions else None
         st.caption(

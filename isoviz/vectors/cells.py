@@ -31,7 +31,7 @@ def are_vectors(texts: Sequence[str]) -> bool:
     numbers = _parts(first)
     count = sum(map(_is_number, numbers))
     if first.lstrip().startswith("[") or _PRINTED.match(first):
-        return 2 * count >= len(numbers) > 0
+        return 2 * count > len(numbers)
     if len(numbers) >= _FEWEST:
         return count == len(numbers) and any(sign in first for sign in ".eE")
     sizes = [0 if (decoded := _decoded(text)) is None else len(decoded) for text in texts]

@@ -11,6 +11,7 @@ import fnmatch
 import re
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -130,26 +131,34 @@ class Rows:
             good = np.ones(table.num_rows, dtype=bool)
             points: NDArray[Any] | None
             try:
-                points = self._checked(table, names, d)
+                points = self._checked(table, names, d, self.total)
             except BadRowError as error:
-                good = good_rows(table, names, d)
-                self._first = self._first or error
-                points = self._checked(table.filter(good), names, d) if good.any() and not good.all() else None
+                good, d = good_rows(table, names, d)
+                self._first = self._first or self._error(table, names, d, int(good.argmin())) or error
+                points = self._checked(table.filter(good), names, d, 0) if good.any() else None
             self.kept.append(good)
             self.total += table.num_rows
             if points is not None:
                 d = points.shape[1]
                 yield points
 
-    def _checked(self, table: pa.Table, names: list[str], d: int | None) -> NDArray[Any]:
+    def _error(self, table: pa.Table, names: list[str], d: int | None, row: int) -> InputError | None:
+        """The error of one row."""
+        try:
+            self._checked(table.slice(row, 1), names, d, self.total + row)
+        except BadRowError as error:
+            return error
+        return None
+
+    def _checked(self, table: pa.Table, names: list[str], d: int | None, before: int) -> NDArray[Any]:
         try:
             points = values_of(table, names, self._field)
-            if d is not None and points.shape[1] != d:
-                raise BadCellError(0, names[0], f"{points.shape[1]} numbers where earlier rows have {d}", self._field)
+            if d and points.shape[1] != d:
+                raise BadCellError(0, names[0], _unlike(points.shape[1], d), self._field)
         except BadCellError as error:
-            raise error.moved(self.total) from None
+            raise error.moved(before) from None
         if points.size:
-            arrays.check_finite(points, self._field, before=self.total)
+            arrays.check_finite(points, self._field, before=before)
         return points
 
     def finish(self) -> str:
@@ -161,22 +170,23 @@ class Rows:
         place = str(self._first).removeprefix(f"{self._field}: ")
         words = f"{self._field}: {bad:,} of {self.total:,} {have} no readable vector, the first is {place}"
         if not self._skip or bad == self.total:
-            advice = "--skip-bad-rows leaves such rows out." if bad < self.total else None
+            advice = "To leave them out: --skip-bad-rows, on pages Skip bad rows." if bad < self.total else None
             raise InputError(words, field=self._field, advice=advice)
         warnings.warn(f"{words}; left out", stacklevel=2)
         return f"{words.removeprefix(f'{self._field}: ')}; left out"
 
 
-def good_rows(table: pa.Table, names: list[str], d: int | None) -> NDArray[np.bool_]:
-    """Which rows have finite numbers in these columns: lists of d numbers; None: of the most frequent length."""
+def good_rows(table: pa.Table, names: list[str], d: int | None) -> tuple[NDArray[np.bool_], int | None]:
+    """Which rows have finite numbers in these columns, and d: lists of d numbers; None: of the most frequent length."""
     import pyarrow as pa
 
     if len(names) == 1 and (_is_list(table.schema.field(names[0]).type) or _is_written_list(table[names[0]])):
         cells = table[names[0]].to_pylist()
         lists = [cells_of.numbers_in(one) if isinstance(one, str) else one for one in cells]
-        lengths = np.array([-1 if one is None else len(one) for one in lists])
-        d = d or int(np.bincount(lengths[lengths > 0]).argmax()) if (lengths > 0).any() else 0
-        return np.array([length == d > 0 and _all_finite(one) for one, length in zip(lists, lengths, strict=True)])
+        lengths = [0 if one is None else len(one) for one in lists]
+        counts = Counter(filter(None, lengths)).most_common(1)
+        d = d or (counts[0][0] if counts else None)
+        return np.array([length == d and _all_finite(one) for one, length in zip(lists, lengths, strict=True)]), d
     columns = [with_points(table, name) for name in names]
     numbers = [
         column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
@@ -184,7 +194,7 @@ def good_rows(table: pa.Table, names: list[str], d: int | None) -> NDArray[np.bo
         else _or_nan(column)
         for column in columns
     ]
-    return np.all([np.abs(one) <= arrays.LARGEST for one in numbers], axis=0)
+    return np.all([np.abs(one) <= arrays.LARGEST for one in numbers], axis=0), d
 
 
 def _all_finite(values: Any) -> bool:
@@ -446,8 +456,11 @@ def _require_even(lengths: NDArray[Any], name: str, field: str) -> None:
     odd = np.flatnonzero(lengths != lengths[0])
     if len(odd):
         row = int(odd[0])
-        count = f"{int(lengths[row])} number{'' if lengths[row] == 1 else 's'}"
-        raise BadCellError(row, name, f"{count} where earlier rows have {int(lengths[0])}", field)
+        raise BadCellError(row, name, _unlike(int(lengths[row]), int(lengths[0])), field)
+
+
+def _unlike(count: int, d: int) -> str:
+    return f"{count} number{'' if count == 1 else 's'} where other rows have {d}"
 
 
 def _first_null(column: pa.ChunkedArray) -> int:

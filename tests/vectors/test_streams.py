@@ -148,7 +148,7 @@ def _changed(value: float | None, kind: Any = float) -> pa.Table:
 @pytest.mark.parametrize(
     "ending, table, message",
     [
-        (".parquet", _ragged(), "row 500, column 'v': 2 numbers where earlier rows have 4"),
+        (".parquet", _ragged(), "row 500, column 'v': 2 numbers where other rows have 4"),
         (".parquet", _changed(float("nan")), "row 471, dimension 3: the number is NaN"),
         (".parquet", _changed(None), "row 471, column 'x2': it is empty"),
         (".feather", _changed(float("inf")), "row 471, dimension 3: the number is infinite"),

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 BLOCK: int = 8 * 2**20
 """Bytes of text parsed at a time."""
+_START: Final = 2**18
 _HEADER: Final = re.compile(r"\s*(\d+)[ \t]+(\d+)(?:[ \t]+\d+)?\s*")
-_LOOKED_AT: Final = 50
+_LOOKED_AT: Final = 25
 """Lines that decide whether a file holds vectors."""
 
 
@@ -37,18 +38,21 @@ class _Layout:
         d: numbers at the end of a line.
         header: whether the first line holds counts.
         words: whether a word precedes the numbers.
+        tail: what ends the lines before their newline.
     """
 
     separator: str
     d: int
     header: bool
     words: bool
+    tail: bytes
 
 
 def _layout(start: str, complete: bool) -> _Layout | None:
     """The layout that the first lines have in common; None if they are no vectors, such as sentences with numbers."""
-    lines = start.split("\n")[: _LOOKED_AT + 1]
-    lines = [line.rstrip() for line in (lines if complete else lines[:-1])]
+    whole = start.split("\n")[: _LOOKED_AT + 1]
+    lines = [line.rstrip() for line in (whole if complete else whole[:-1])]
+    tail = whole[1][len(whole[1].rstrip()) :].encode() if len(whole) > 1 else b""
     while lines and not lines[-1]:
         lines.pop()
     counts = _HEADER.fullmatch(lines[0]) if lines else None
@@ -63,16 +67,16 @@ def _layout(start: str, complete: bool) -> _Layout | None:
         widths = [len(row) for row in cells]
         d = max(set(widths), key=widths.count) - 1
     if not counts and d == 1 and all(map(_is_fraction, (cell for row in cells for cell in row))):
-        return _Layout(separator, 2, header=False, words=False)
+        return _Layout(separator, 2, header=False, words=False, tail=tail)
     if d < 2 or any(len(row) <= d or not all(map(_is_number, row[-d:])) for row in cells):
         return None
     if not counts:
-        first_numbers = [cell for row in cells for cell in row[-d:]]
+        first_numbers = [cell for row in cells for cell in row[-d:][:8]]
         if 2 * sum(map(_is_fraction, first_numbers)) < len(first_numbers):
             return None  # counts and years at the end of sentences
         if all(len(row) == d + 1 and _is_fraction(row[0]) for row in cells):
-            return _Layout(separator, d + 1, header=False, words=False)
-    return _Layout(separator, d, bool(counts), words=True)
+            return _Layout(separator, d + 1, header=False, words=False, tail=tail)
+    return _Layout(separator, d, bool(counts), words=True, tail=tail)
 
 
 def _is_number(cell: str) -> bool:
@@ -89,45 +93,39 @@ def _is_fraction(cell: str) -> bool:
 
 def _recognise(glimpse: Glimpse) -> bool:
     text = glimpse.text if glimpse.ending in FORMATS.endings else None
-    return text is not None and _layout(text, complete=len(glimpse.start) < 2**18) is not None
+    return text is not None and _layout(text, complete=len(glimpse.start) < _START) is not None
 
 
 def _batches(path: Path, columns: list[str] | None, rows: int) -> Iterator[pa.Table]:
-    layout, done = None, 0
+    done, size = 0, path.stat().st_size
     with path.open("rb") as stream:
-        rest = b""
-        while block := stream.read(BLOCK):
-            lines, end, rest = (rest + block).rpartition(b"\n")
-            if not end:
-                continue  # a line that is longer than the block
-            if layout is None:
-                layout = _layout(lines[: 2**18].decode("utf-8-sig", "replace"), complete=len(lines) < 2**18)
-                if layout is None:
-                    raise refused(f"'{shortened(path.name)}' holds no words with vectors")
-                lines = lines.removeprefix(b"\xef\xbb\xbf")
-                lines = lines.partition(b"\n")[2] if layout.header else lines
-            table = _parsed(path, lines, layout, done)
+        start = stream.read(_START)
+        layout = _layout(start.decode("utf-8-sig", "replace"), complete=len(start) == size)
+        if layout is None:
+            raise refused(f"'{shortened(path.name)}' holds no words with vectors")
+        stream.seek(start.find(b"\n") + 1 if layout.header else 3 * start.startswith(b"\xef\xbb\xbf"))
+        block_size = BLOCK
+        while block := stream.read(block_size):
+            end = len(block) if stream.tell() == size else block.rfind(b"\n") + 1
+            stream.seek(end - len(block), io.SEEK_CUR)
+            block_size = BLOCK if end else 2 * block_size  # a line may be longer than the block
+            if not end or (len(block) < 9 and not block.strip()):
+                continue
+            table = _parsed(path, memoryview(block)[:end], layout, done)
             done += table.num_rows
             yield table if columns is None else table.select(columns)
-        if rest.strip() and layout is None:
-            layout = _layout(rest.decode("utf-8-sig", "replace"), complete=True)
-        if rest.strip() and layout is not None:
-            table = _parsed(path, rest.removeprefix(b"\xef\xbb\xbf"), layout, done)
-            yield table if columns is None else table.select(columns)
 
 
-def _parsed(path: Path, lines: bytes, layout: _Layout, before: int) -> pa.Table:
+def _parsed(path: Path, lines: memoryview, layout: _Layout, before: int) -> pa.Table:
     import pyarrow as pa
     import pyarrow.csv
 
     names = (["word"] if layout.words else []) + [str(place) for place in range(layout.d)]
-    first = lines.partition(b"\n")[0]
-    tail = first[len(first.rstrip()) :]
-    text = (lines.replace(tail + b"\n", b"\n") if tail else lines).rstrip()
+    text = lines if not layout.tail else bytes(lines).replace(layout.tail + b"\n", b"\n")
     try:
         table = pa.csv.read_csv(
-            io.BytesIO(text),
-            pa.csv.ReadOptions(column_names=names, block_size=2**21),
+            pa.BufferReader(text),
+            pa.csv.ReadOptions(column_names=names, block_size=2**22),
             pa.csv.ParseOptions(delimiter=layout.separator, quote_char=False),
             pa.csv.ConvertOptions(
                 column_types={name: pa.float32() for name in names} | ({"word": pa.string()} if layout.words else {}),
@@ -135,7 +133,7 @@ def _parsed(path: Path, lines: bytes, layout: _Layout, before: int) -> pa.Table:
             ),
         )
     except pa.ArrowInvalid:
-        words, points = _line_by_line(path, text.decode("utf-8", "replace"), layout, before)
+        words, points = _line_by_line(path, bytes(text).decode("utf-8", "replace"), layout, before)
     else:
         words = table["word"].combine_chunks() if layout.words else None
         points = np.empty((table.num_rows, layout.d), dtype=np.float32)
