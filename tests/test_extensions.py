@@ -1,4 +1,4 @@
-"""What CONTRIBUTING promises: a metric, transform, method, task, study, read-out, format and operation are one file each, found everywhere."""
+"""What CONTRIBUTING promises: a metric, transform, method, task, study, read-out, format and operation are one file each."""
 
 from __future__ import annotations
 

@@ -56,6 +56,7 @@ def file_table(
         require_size(plain, format, rows)
         table = _table(plain, format, rows, as_text)
         require_distinct(table.column_names, path)
+        _ = table.schema.pandas_metadata  # may be damaged, which pandas would report elsewhere
         return table
 
 

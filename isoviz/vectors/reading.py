@@ -443,19 +443,23 @@ def _is_text(kind: Any) -> bool:
 def _columns_of(table: pa.Table, columns: Columns, field: str) -> pd.DataFrame:
     """`id`, `text`, `label` and `group` of a table, if present, each of one type. Only ids must be complete."""
     import pandas as pd
+    import pyarrow as pa
 
     places = table_columns.places_of(table.column_names, _requested(columns), field)
     roles = {}
     for column, place in places.items():
+        kind = table.schema.field(place).type
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            held = "lists" if pa.types.is_list(kind) else f"{shortened(kind, 40)}"
+            raise InputError(
+                f"{field}: column '{shortened(place)}' holds {held}; {column} must have one value per row", field=field
+            )
         values = table[place].to_pandas()
         if isinstance(values.dtype, pd.CategoricalDtype):
             values = values.astype(object).infer_objects()
-        if any(isinstance(value, (list, dict, np.ndarray)) for value in values.head(100)):
-            raise InputError(
-                f"{field}: column '{shortened(place)}' holds lists; {column} must have one value per row", field=field
-            )
         if column == "text":
-            values = values.fillna("").astype("str")
+            plain = values if _is_text(kind) else values.astype(object).map(str, na_action="ignore")
+            values = plain.fillna("").astype("str")
         elif column == "id":
             pairs.refuse_first(values.isna(), values, place, "it is empty", field)
             values = pairs.as_ids(values)

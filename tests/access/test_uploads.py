@@ -73,7 +73,7 @@ def test_own_files_are_kept_with_or_without_a_validation(tmp_path: Path) -> None
         ({"train": ("a.csv", b"")}, "is empty"),
         ({"train": ("a.csv", b"Was,Laune\n")}, "has no rows"),
         ({"train": ("a.exe", b"MZ")}, r"ends in '.exe' \(allowed: .parquet"),
-        ({"train": ("a.parquet", b"PAR1")}, "cannot be read as parquet"),
+        ({"train": ("a.parquet", b"PAR1")}, "cannot be read as Parquet"),
         ({"validation": ("a.csv", b"a,b\n1,2\n")}, "train file is missing"),
     ],
 )

@@ -153,7 +153,7 @@ def _line_by_line(path: Path, text: str, layout: _Layout, before: int) -> tuple[
         try:
             values = np.array(cells, dtype=np.float32)
         except ValueError:
-            values = np.empty(0)
+            values = np.empty(0, dtype=np.float32)
         if len(values) != layout.d:
             raise refused(
                 f"'{shortened(path.name)}': row {number} ('{shortened(word, 30)}') does not end in {layout.d} numbers"
