@@ -185,7 +185,7 @@ def _joined(own: pd.DataFrame, name: str | Path, columns: Columns, field: str) -
                 advice="Without a column 'id', rows are matched by their order.",
             )
         other = by_id
-    return own.assign(**{column: other[column] for column in other})[
+    return own.assign(**{str(column): other[column] for column in other})[
         [column for column in table_columns.NAMES if column in own or column in other]
     ]
 
@@ -271,7 +271,7 @@ def named_array(name: str, column: str | None, field: str, skip_bad: bool = Fals
         InputError: like `read`, except for few points; the numbers of an array file are not checked.
     """
     if holds(name, field, VECTORS) == "array":
-        points, dimensions = arrays.read(name, column, field), []
+        points, dimensions = arrays.read(name, column, field), list[str]()
         if skip_bad and not (good := _finite_rows(points)).all():
             warnings.warn(f"{field}: {_skipped(good)}", stacklevel=2)
             points = points[good]
@@ -410,9 +410,8 @@ def no_labels(name: str | Path) -> InputError:
 
 def names_file(text: str) -> bool:
     """Whether the value of an option that takes a column or a file names a file or another source."""
-    return catalogue.remote(text) is not None or catalogue.ending_of(text).removesuffix(
-        catalogue.GZIP
-    ) in catalogue.endings("table", "texts", "vectors", "array", "nothing")
+    every: tuple[Holds, ...] = ("table", "texts", "vectors", "array", "nothing")
+    return catalogue.remote(text) is not None or catalogue.is_known(text, *every)
 
 
 # ------------------------------------------------------------------------------------------------------------- helpers

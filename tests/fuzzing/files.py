@@ -20,9 +20,8 @@ import pyarrow.parquet
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from isoviz import tasks
+from isoviz import tasks, vectors
 from isoviz.errors import LONGEST, InputError
-from isoviz import vectors
 from isoviz.tables import arrays, catalogue
 from isoviz.tasks import own
 from isoviz.tasks.protocol import OwnTask

@@ -23,7 +23,8 @@ def _recognise(glimpse: Glimpse) -> bool | None:
 def _array(path: Path, _: str) -> NDArray[Any]:
     import faiss
 
-    outer = index = faiss.read_index(str(path))  # which owns the index inside
+    outer: Any = faiss.read_index(str(path))  # which owns the index inside
+    index = outer
     if isinstance(index, faiss.IndexIDMap):
         index = faiss.downcast_index(outer.index)  # the vectors in the order in which they were added
     if not isinstance(index, (faiss.IndexFlat, faiss.IndexIVFFlat, faiss.IndexHNSWFlat)):
