@@ -16,10 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from isoviz import methods, metrics, posthoc, readouts, reference
+from isoviz.catalogues import in_folder
 from isoviz.lessons import responses
 from isoviz.methods.protocol import Method
 from isoviz.metrics.protocol import Metric
 from isoviz.posthoc.protocol import CataloguedTransform
+from isoviz.tables import catalogue as formats
+from isoviz.tables.protocol import Format
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -185,6 +188,17 @@ def _transform_section(kind: type[CataloguedTransform]) -> str:
     return f'<a id="{kind.slug}"></a>\n\n### {kind.title}\n\n`{kind.slug}`: {kind.summary}\n\n{traps}'
 
 
+# ---------------------------------------------------------------------------------------------------------- formats
+
+
+def formats_part() -> str:
+    """A table of the formats of files."""
+    ours = in_folder("isoviz.tables.kinds", Format, listed_as="FORMATS")
+    shown = [one for slug, one in formats.catalogue().items() if slug in ours and one.holds != "nothing"]
+    rows = [(", ".join(one.endings), one.vectors or "–", one.texts or "–") for one in shown]
+    return _table(("file", "vectors", "texts"), rows)
+
+
 def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = [header, ("---",) * len(header), *(tuple(map(_cell, row)) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -243,6 +257,7 @@ PAGES: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "metrics.md": {"responses": responses_part, "catalogue": measures_part},
     "posthoc.md": {"catalogue": transforms_part},
     "glossary.md": {"catalogue": glossary_part},
+    "vectors.md": {"formats": formats_part},
     "reference/methods.md": {"catalogue": methods_names},
     "reference/metrics.md": {"catalogue": metrics_names},
     "reference/posthoc.md": {"catalogue": posthoc_names},

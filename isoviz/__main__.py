@@ -118,7 +118,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return 141  # as by SIGPIPE
     except IsoVizError as error:
-        _say(" ".join(filter(None, (_with_option(error), error.advice))))
+        message = _with_option(error)
+        _say(f"{message}{'' if message.endswith('.') else '.'} {error.advice}" if error.advice else message)
         return 2
     except ModuleNotFoundError as missing:
         if missing.name is None or (package := missing.name.partition(".")[0]) in ("isoviz", "dashboard"):
@@ -157,6 +158,8 @@ def _extra(words: Sequence[str], package: str) -> str:
         return "tables"
     if package == "ray":
         return "ray"
+    if package in ("faiss", "h5py"):
+        return "formats"
     return {"app": "app", "report": "app", "freeze": "app", "mcp": "mcp"}.get(words[0] if words else "", "train")
 
 

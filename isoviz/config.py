@@ -44,7 +44,9 @@ class RunConfig(BaseModel):
     model: str = Field("demo/tiny-bert", title="Model", description="Bundled model, local directory or hub id.")
     task: str = Field("demo/acceptability", title="Task", description="What the model is fine-tuned for.")
     data: str | None = Field(
-        None, title="Data folder", description="Folder with train and validation as parquet, csv, tsv or jsonl."
+        None,
+        title="Data folder",
+        description="Folder with train and validation as Parquet, CSV, TSV, JSON lines or Arrow.",
     )
     own: OwnTask | None = Field(None, title="Own data", description="Columns of the task 'own'.")
     direction: str | None = Field(

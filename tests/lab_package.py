@@ -11,6 +11,7 @@ from textwrap import dedent
 import pytest
 
 from isoviz import catalogues, methods, metrics, posthoc, tasks
+from isoviz.tables import catalogue as formats
 
 InstallPackage = Callable[..., Path]
 
@@ -25,6 +26,7 @@ def forget_catalogues() -> None:
         metrics._functions,
         posthoc.catalogue,
         tasks.catalogue,
+        formats.catalogue,
     ):
         cached.cache_clear()
 

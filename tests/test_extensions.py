@@ -1,4 +1,4 @@
-"""What CONTRIBUTING promises: a metric, transform, method, task, study, read-out and operation are one file each, found everywhere."""
+"""What CONTRIBUTING promises: a metric, transform, method, task, study, read-out, format and operation are one file each."""
 
 from __future__ import annotations
 
@@ -42,6 +42,18 @@ READ_OUT = """
 
     READ_OUTS = ReadOut("lab_norm", "Length", "nothing", "rows", "Mean length of the vectors.", aim="", compute=length)
 """
+FORMAT = """
+    import numpy as np
+
+    from isoviz.tables.protocol import Format, starts_with
+
+
+    def read(path, name):
+        return np.frombuffer(path.read_bytes()[4:], "<f4").reshape(-1, 3)
+
+
+    FORMATS = Format("lab_cube", "a cube of the lab", (".cube",), starts_with(b"CUBE"), array=read, vectors="rows of three")
+"""
 OPERATION = '''
     from isoviz.operations.table import Operation, Operations
 
@@ -60,6 +72,7 @@ FILES = {
     "isoviz.metrics": METRIC,
     "isoviz.studies": STUDY,
     "isoviz.readouts": READ_OUT,
+    "isoviz.formats": FORMAT,
     "isoviz.operations": OPERATION,
 }
 SCRIPT = """
@@ -81,6 +94,7 @@ def printed(*words):
 
 points = np.arange(60.0).reshape(12, 5)
 np.save("points.npy", points)
+open("points.cube", "wb").write(b"CUBE" + points.astype("<f4").tobytes())
 store = Store("store")
 table = {one.name: one for one in operations(store, of_command_line(store))}
 call = lambda name, **arguments: asyncio.run(table[name].run(arguments))
@@ -91,6 +105,7 @@ json.dump({
     "run": RunConfig.checked(method="lab_shrink", task="lab/mood", data="points.npy").method,
     "combined": methods.get("lab_shrink+istar").title,
     "measured": printed("measure", "--embeddings", "points.npy"),
+    "format": printed("measure", "--embeddings", "points.cube")["cloud"],
     "transformed": printed("transform", "--chain", "lab_halve", "--in", "points.npy", "--out", "half.npy"),
     "step": chains.write(chains.read("lab_halve")),
     "half": np.load("half.npy").tolist() == (points / 2).tolist(),
@@ -127,6 +142,7 @@ def test_catalogues_list_what_one_file_adds(found: dict[str, Any]) -> None:
 def test_each_item_works(found: dict[str, Any]) -> None:
     assert found["run"] == "lab_shrink" and "Shrink" in found["combined"]
     assert found["measured"]["lab_length"] > 0
+    assert found["format"]["name"].startswith("points.cube")
     assert found["half"] and found["transformed"] and found["step"] == "lab_halve"
     assert found["study"] == [[7]] and "istar-lab" in found["listed"]
     before, after = found["readout"]

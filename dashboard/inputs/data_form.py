@@ -12,7 +12,7 @@ from dashboard.shared import actions, forms, reading, resources, wording
 from dashboard.shared.steady import steady
 from dashboard.streamlit_private import ExpanderContainer, uploaded_content
 from isoviz import tasks
-from isoviz.tasks.files import SPLITS, SUFFIXES
+from isoviz.tasks.files import SPLITS, allowed
 from isoviz.tasks.protocol import TRAIN, OwnTask, Task
 
 ON_SERVER, UPLOAD, HUB = "On the server", "Upload", "Hugging Face hub"
@@ -81,7 +81,6 @@ def files_field(
     with st.container():  # keeps the field's position, see `dashboard.shared.steady`
         if source == UPLOAD:
             _upload(slug, prefix, on_change)
-    names = " or ".join(f"train{suffix}" for suffix in SUFFIXES)
     path = st.text_input(
         "Data file or folder" if own else "Data folder",
         key=f"{prefix}data.{slug}",
@@ -90,12 +89,12 @@ def files_field(
         on_change=on_change,
         help="A file that the server can read, or a folder with a training file and an optional validation file."
         if own
-        else wording.plain(f"A folder that the server can read, with {names}, and the same for validation."),
+        else "A folder that the server can read, with files named train and validation.",
     )
     path = (path or "").strip()
     if not path:
         needed = "one file, or a folder with train and optional" if own else "a folder with train and"
-        st.caption(f"Needed: {needed} validation ({', '.join(SUFFIXES)}).")
+        st.caption(f"Needed: {needed} validation ({', '.join(allowed())}).")
     return path or None, bool(path)
 
 
@@ -125,7 +124,7 @@ def _upload(slug: str, prefix: str, on_change: Callable[[], None] | None) -> Non
     for column, split, label in zip(st.columns(2), SPLITS, labels, strict=True):
         column.file_uploader(
             label,
-            type=[suffix.removeprefix(".") for suffix in SUFFIXES],
+            type=reading.upload_types("table"),
             key=f"{key}.{split}",
             on_change=keep,
             disabled=actions.refusal() is not None,

@@ -15,9 +15,10 @@ from isoviz.access.service import OWN_VECTORS, VECTOR_MODULES
 from isoviz.access.uploads import Files
 from isoviz.errors import listed
 from isoviz.jobs import guarded
+from isoviz.tables.protocol import Holds
 from isoviz.vectors import Columns, intake
 from isoviz.vectors.intake import ImportRequest, Kind, SetSummary
-from isoviz.vectors.reading import SUFFIXES, TEXT_SUFFIXES
+from isoviz.vectors.reading import TEXTS, VECTORS
 from isoviz.vectors.sets import Relation
 
 UPLOAD, PASTE, PATH = "Upload", "Paste", "Path on the server"
@@ -26,11 +27,7 @@ _SOURCES: Final[dict[Kind, list[str]]] = {
     "texts": [PASTE, UPLOAD, PATH],
     "either": [UPLOAD, PASTE, PATH],
 }
-_ENDINGS: Final[dict[Kind, tuple[str, ...]]] = {
-    "vectors": SUFFIXES,
-    "texts": TEXT_SUFFIXES,
-    "either": (*SUFFIXES, ".txt"),
-}
+_HOLDS: Final[dict[Kind, tuple[Holds, ...]]] = {"vectors": VECTORS, "texts": TEXTS, "either": (*VECTORS, "texts")}
 _HINTS: Final[dict[Kind, str]] = {
     "vectors": "One vector per row: an array, a column of lists, or one column per dimension. Columns `text`, `label`, `group` and "
     "`id` are optional.",
@@ -50,7 +47,6 @@ _ANNOTATIONS: Final = {
     "queries": "A table with the columns `query`, `document` and `relevance`. Queries and documents are ids of rows.",
     "pairs": "A table with the columns `left`, `right` and `score`. Left and right are ids of rows.",
 }
-_TABLES: Final = ["csv", "tsv", "jsonl", "parquet"]
 ANNOTATION_PROBLEM: Final = "annotation_problem"
 """Session key: the error of the last file of labels, queries or pairs."""
 ANNOTATED: Final = "annotated"
@@ -117,8 +113,9 @@ def _options(form: _Form, name: str) -> dict[str, Any]:
 
 
 def _upload(form: _Form) -> None:
-    endings = [ending.removeprefix(".") for ending in _ENDINGS[form.kind]]
-    st.file_uploader("File", type=endings, help=_HINTS[form.kind], **_options(form, "file"))
+    st.file_uploader(
+        "File", type=reading.upload_types(*_HOLDS[form.kind]), help=_HINTS[form.kind], **_options(form, "file")
+    )
     actions.notice()
 
 
@@ -150,9 +147,14 @@ def _details(form: _Form) -> None:
             return
         st.file_uploader(
             "Texts, labels or ids of an array",
-            type=_TABLES,
-            help="A table with one row per vector, in the same order.",
+            type=reading.upload_types("table"),
+            help="A table with one row per vector, in the same order, or with a column `id` that both have.",
             **_options(form, "beside"),
+        )
+        st.toggle(
+            "Skip bad rows",
+            help="Leaves out rows without a readable vector, and says how many.",
+            **_options(form, "skip"),
         )
 
 
@@ -180,7 +182,8 @@ def _read_input(form: _Form) -> None:
         return
     if source != PASTE:
         columns = {name: (session_value(form.key(name)) or "").strip() or None for name in _COLUMN_HELP}
-        request = ImportRequest(request.kind, request.file, Columns(**columns))
+        skip = bool(session_value(form.key("skip")))
+        request = ImportRequest(request.kind, request.file, Columns(**columns), skip_bad=skip)
         if (table := session_value(form.key("beside"))) is not None:
             files["beside"] = (table.name, uploaded_content(table))
     _keep(form.problem, form.parameter, request, files)
@@ -230,9 +233,18 @@ def _annotation_field(prefix: str, key: str, needs: str) -> None:
     """
     field = f"{prefix}add.{needs}"
     role = "beside" if needs == "labels" else "relations"
+    if needs == "labels":
+        st.text_input(
+            "Column of the labels",
+            key=f"{field}.column",
+            on_change=_annotate,
+            args=(prefix, key, field, role),
+            disabled=actions.refusal() is not None,
+            help="If empty: the column `label`, or the only column.",
+        )
     st.file_uploader(
         "File",
-        type=_TABLES,
+        type=reading.upload_types("table"),
         key=field,
         on_change=_annotate,
         args=(prefix, key, field, role),
@@ -247,7 +259,9 @@ def _annotate(prefix: str, key: str, field: str, role: str) -> None:
         return
     files = {role: (table.name, uploaded_content(table))}
     parameter = _Form(prefix, "either").parameter
-    st.session_state[ANNOTATED] = _keep(ANNOTATION_PROBLEM, parameter, ImportRequest(base=key), files)
+    columns = Columns(label=(st.session_state.get(f"{field}.column") or "").strip() or None)
+    request = ImportRequest(base=key, columns=columns)
+    st.session_state[ANNOTATED] = _keep(ANNOTATION_PROBLEM, parameter, request, files)
 
 
 # ---------------------------------------------------------------------------------------------------- the loaded set
@@ -272,6 +286,8 @@ def _loaded(form: _Form) -> SetSummary | None:
             f"{wording.plain(listed(summary.odd, 120))}: read as dimensions, but they look like ids, labels or times. To leave them out, "
             "name the columns of the vectors under *Columns and a further file*."
         )
+    if summary.skipped:
+        st.warning(f"{wording.plain(summary.skipped)}.")
     with st.container(horizontal=True, vertical_alignment="center"):
         columns = f"Columns read as dimensions: {listed(summary.dimensions, 300)}." if summary.dimensions else None
         st.caption(

@@ -18,7 +18,9 @@ from isoviz.jobs import guarded
 from isoviz.jobs.worker import load
 from isoviz.models.sources import ModelSource
 from isoviz.runs.planning import DataChecks
-from isoviz.tasks.files import SUFFIXES
+from isoviz.tables import catalogue
+from isoviz.tables.protocol import Holds
+from isoviz.tasks.files import is_table
 from isoviz.tasks.own import Guess, Preview
 from isoviz.tasks.protocol import DataReport, HeadKind, OwnTask, Problems, Task
 
@@ -37,10 +39,15 @@ def stamp(data: str | None) -> Stamp:
     try:
         path = boundary.path(data, "data") if data else None
         files = [] if path is None else [path] if path.is_file() else sorted(path.iterdir())
-        stats = [(file.name, file.stat()) for file in files if file.suffix in SUFFIXES]
+        stats = [(file.name, file.stat()) for file in files if is_table(file)]
     except (OSError, InputError):
         return ()
     return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
+
+
+def upload_types(*holds: Holds) -> list[str]:
+    """The endings that a field for uploads takes."""
+    return [ending.removeprefix(".") for ending in (*catalogue.endings(*holds), catalogue.GZIP)]
 
 
 def answer(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> tuple[T | None, InputError | None]:

@@ -40,7 +40,7 @@ from isoviz.runs.queue_order import Move
 from isoviz.runs.rows import RunRow, UnreadableRunError
 from isoviz.runs.store import Store
 from isoviz.runs.summaries import RunSummary
-from isoviz.tasks.files import SUFFIXES
+from isoviz.tasks.files import is_table
 from isoviz.tasks.protocol import Task
 from isoviz.vectors.intake import ImportRequest, SetSummary
 from isoviz.whatif import engine as whatif
@@ -371,7 +371,7 @@ class Service:
             return data
         path = fence.below(data, roots, "data", DataError)
         for file in path.glob("*"):  # a link in it can lead out of it
-            if file.suffix in SUFFIXES:
+            if is_table(file):
                 fence.below(file, roots, "data", DataError)
         return str(path)
 

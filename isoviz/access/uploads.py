@@ -19,7 +19,8 @@ from isoviz.fence import Roots
 from isoviz.home import make_private
 from isoviz.jobs import guarded
 from isoviz.jobs.results import FACTS
-from isoviz.tasks.files import SPLITS, SUFFIXES
+from isoviz.tables import catalogue
+from isoviz.tasks.files import SPLITS, allowed, is_table
 from isoviz.tasks.protocol import TRAIN, Task
 from isoviz.vectors import sets
 from isoviz.vectors.intake import ImportRequest, SetSummary
@@ -153,7 +154,7 @@ def save_vectors(
         for role, (name, content) in files.items():
             folder = incoming / role
             folder.mkdir()
-            placed[role] = str(folder / f"upload{Path(name).suffix.lower()}")
+            placed[role] = str(folder / _own_name(name))
             Path(placed[role]).write_bytes(content)
         local_request = replace(
             request,
@@ -222,9 +223,16 @@ def megabytes_of(store_folder: Path, visitor: str) -> int:
 def _suffix(split: str, files: Files, splits: Sequence[str]) -> str:
     if split not in files:
         raise DataError(f"data: the {split} file is missing (needed: {' and '.join(splits)})", field="data")
-    suffix = Path(files[split][0]).suffix.lower()
-    if suffix not in SUFFIXES:
+    suffix = catalogue.ending_of(files[split][0])
+    if not is_table(Path(files[split][0])):
         raise DataError(
-            f"data: the {split} file ends in '{suffix or 'nothing'}' (allowed: {', '.join(SUFFIXES)})", field="data"
+            f"data: the {split} file ends in '{suffix or 'nothing'}' (allowed: {', '.join(allowed())})", field="data"
         )
     return suffix
+
+
+def _own_name(name: str) -> str:
+    """The file's own name, which errors show, if a folder can hold it."""
+    last = name.replace("\\", "/").rpartition("/")[2]
+    usable = last.isprintable() and 0 < len(last.encode("utf-8", "replace")) <= 200 and last.strip(".")
+    return last if usable else f"upload{catalogue.ending_of(name)[-20:]}"

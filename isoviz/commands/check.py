@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from isoviz import boundary, drift
+from isoviz.commands.options import FILE_OF_VECTORS, Column, SkipBadRows
 from isoviz.commands.output import Answer, print_table
 from isoviz.errors import InputError
 from isoviz.formatting import number
@@ -15,7 +16,7 @@ from isoviz.operations.operation import argument
 def run(
     vectors: Annotated[
         str,
-        argument("vectors: .npy, .npz, .safetensors, .parquet, .arrow, .csv, .tsv, .jsonl", "FILE", positional=True),
+        argument(FILE_OF_VECTORS, "FILE", positional=True),
     ],
     baseline: Annotated[str | None, argument("compare with this baseline", "FILE")] = None,
     save: Annotated[str | None, argument("save a baseline", "FILE")] = None,
@@ -23,10 +24,11 @@ def run(
         list[str] | None,
         argument(f"judge only these, with these tolerances: {', '.join(drift.MEASURES)}", "MEASURE[=TOLERANCE]"),
     ] = None,
-    column: Annotated[str | None, argument("the vectors in the file, as for measure", "NAME")] = None,
+    column: Column = None,
     ids: Annotated[str | None, argument("column of ids, by which rows are paired (default: id, if present)")] = None,
     same_rows: Annotated[bool, argument("pair rows by number: row k is the same text in both files")] = False,
     strict: Annotated[bool, argument("fail also where a change cannot be excluded")] = False,
+    skip_bad_rows: SkipBadRows = False,
 ) -> Answer:
     """Save a baseline of a file of vectors, or compare the file with one: exit code 1 if a measure changed beyond its tolerance."""
     if (baseline is None) == (save is None):
@@ -36,7 +38,7 @@ def run(
             raise InputError(f"{name}: only with --baseline", field=name)
     tolerances = None if fail_on is None else dict(map(_tolerance, fail_on))
     before = None if baseline is None else drift.Baseline.read(baseline)
-    points, names = drift.read(vectors, column, ids)
+    points, names = drift.read(vectors, column, ids, skip_bad_rows)
     if before is None:
         made = drift.baseline(points, ids=names)
         made.write(str(save))

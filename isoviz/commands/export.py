@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz import boundary, posthoc
-from isoviz.commands.options import StoreOption
+from isoviz.commands.options import FILE_OF_VECTORS, Column, StoreOption
 from isoviz.commands.output import Answer
 from isoviz.errors import InputError
 from isoviz.operations.operation import argument
@@ -22,9 +22,7 @@ from isoviz.runs.store import Store
 def run(
     chain: Annotated[str, argument("affine steps, as What-if writes them: zca:ridge=0.1", "CHAIN")],
     out: Annotated[str, argument("FILE.zip: W, b and six lines of numpy; else the new model's folder", "PATH")],
-    fit_on: Annotated[
-        str | None, argument("vectors to fit the chain on: .npy, .npz, .safetensors, .parquet, .csv, …", "FILE")
-    ] = None,
+    fit_on: Annotated[str | None, argument(f"{FILE_OF_VECTORS}; the chain is fitted on them", "FILE")] = None,
     run: Annotated[
         str | None, argument("or a finished run, whose training vectors the chain is fitted on", "ID")
     ] = None,
@@ -38,6 +36,7 @@ def run(
     ] = None,
     prompt: Annotated[str | None, argument("the model's prompt used for them")] = None,
     truncate_dim: Annotated[int | None, argument("keep only the first N dimensions")] = None,
+    column: Column = None,
     store: StoreOption = None,
 ) -> Answer:
     """Fit the chain, write it and verify the file."""
@@ -57,13 +56,14 @@ def run(
     if run is not None:
         if model is not None:
             raise InputError("model: a run already names its model; omit --model", field="model")
-        if pairs is not None:
-            raise InputError("pairs: only with --fit-on", field="pairs")
+        for field, value in {"pairs": pairs, "column": column}.items():
+            if value is not None:
+                raise InputError(f"{field}: only with --fit-on", field=field)
         affine, origin, order = _of_run(chain, Store(store), run, as_matrix)
     else:
         assert fit_on is not None
         order = None if as_matrix else _model_of(model, of_model)
-        affine, origin, rows = _of_file(chain, fit_on, pairs, order)
+        affine, origin, rows = _of_file(chain, fit_on, column, pairs, order)
     document: dict[str, Any] = {"out": str(target), **origin.as_json()}
     lines = [
         f"{target}: {'W, b and six lines of numpy' if as_matrix else 'a sentence-transformers model'}",
@@ -109,13 +109,13 @@ def _model_of(model: str | None, choices: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_file(
-    chain: str, fit_on: str, pairs: str | None, order: dict[str, Any] | None
+    chain: str, fit_on: str, column: str | None, pairs: str | None, order: dict[str, Any] | None
 ) -> tuple[Affine, Origin, NDArray[np.floating]]:
     from isoviz import vectors
     from isoviz.whatif import chains, export
 
     steps = chains.read_for_vectors(chain)
-    vector_set = vectors.read(fit_on, relations=pairs, field="fit-on")
+    vector_set = vectors.read(fit_on, vectors.Columns(points=column), relations=pairs, field="fit-on")
     transform = posthoc.chain([step.make() for step in steps])
     try:
         transform.fit(vector_set.points)

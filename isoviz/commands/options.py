@@ -14,6 +14,7 @@ from isoviz.commands.output import Answer, print_json, print_notes
 from isoviz.errors import InputError
 from isoviz.operations.operation import argument, arguments_of, checked, keywords
 from isoviz.parameters import extra
+from isoviz.tables import catalogue
 
 if TYPE_CHECKING:
     from isoviz.tasks.protocol import OwnTask
@@ -23,6 +24,14 @@ StoreOption = Annotated[
 ]
 Quiet = Annotated[bool, argument("one JSON document on stdout", option="--json")]
 """For a verb that prints nothing else then while it works. All that give an `Answer` have `--json`."""
+FILE_OF_VECTORS: Final = f"vectors: {catalogue.described('array', 'table', 'vectors')}; text also as .gz"
+Column = Annotated[
+    str | None,
+    argument(
+        "the vectors in a file: a column of lists, dim_* or names with commas for one column per dimension, or an array"
+    ),
+]
+SkipBadRows = Annotated[bool, argument("leave out rows of the file without a readable vector")]
 Call = Callable[..., Answer | int]
 _FILES: Final = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
 """What `isoviz --completion` completes a path with (`shtab.FILE`)."""

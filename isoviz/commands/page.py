@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import isoviz.vectors
 from isoviz.commands import dashboard
+from isoviz.commands.options import Column
 from isoviz.errors import InputError
 from isoviz.lessons.reading import read
 from isoviz.operations.operation import argument
@@ -21,16 +22,20 @@ def run(
         str | None, argument("put these vectors into the page, which then opens on them", "FILE")
     ] = None,
     beside: Annotated[str | None, argument("a table with their labels, texts or ids", "FILE")] = None,
+    column: Column = None,
+    label_column: Annotated[str | None, argument("column of their labels, if it is not 'label'", "NAME")] = None,
     without_texts: Annotated[bool, argument("leave the texts out of the page")] = False,
     add: Annotated[tuple[str, ...], argument("your own lessons for the page", "FILE")] = (),
 ) -> int:
     """Write the file, which opens on *Your vectors*."""
-    if embeddings is None and (beside is not None or without_texts):
-        name = "beside" if beside is not None else "without_texts"
-        raise InputError(f"{name}: only with --embeddings", field=name)
+    of_file = {"beside": beside, "column": column, "label_column": label_column, "without_texts": without_texts}
+    for name, value in of_file.items():
+        if value and embeddings is None:
+            raise InputError(f"{name}: only with --embeddings", field=name)
     inside = None
     if embeddings is not None:
-        found = isoviz.vectors.read(embeddings, beside=beside, field="embeddings")
+        columns = isoviz.vectors.Columns(points=column, label=label_column)
+        found = isoviz.vectors.read(embeddings, columns, beside=beside, field="embeddings", beside_field="beside")
         inside = embedded(found, texts=not without_texts, field="embeddings")
     return write(Path(out), add, start="vectors", vectors=inside)
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz import boundary, posthoc
+from isoviz.commands.options import FILE_OF_VECTORS, Column, SkipBadRows
 from isoviz.commands.output import Answer, progress_bar
 from isoviz.errors import InputError
 from isoviz.formatting import fixed, sentence
@@ -45,13 +46,15 @@ def run(
     ],
     input: Annotated[
         str,
-        argument("vectors: .npy, .npz, .safetensors, .parquet, .arrow, .csv, .tsv, .jsonl", "FILE", option="--in"),
+        argument(FILE_OF_VECTORS, "FILE", option="--in"),
     ],
     out: Annotated[str, argument("the transformed vectors, as .npy; float32 stays float32", "FILE")],
     fit_on: Annotated[str | None, argument("the vectors to fit the transforms on (default: --in)", "FILE")] = None,
     groups: Annotated[
         str | None, argument("for language_removal: the column of --in and --fit-on with each row's language", "COLUMN")
     ] = None,
+    column: Column = None,
+    skip_bad_rows: SkipBadRows = False,
 ) -> Answer:
     """Fit the chain, apply it and write the result."""
     from isoviz.whatif import chains
@@ -73,8 +76,8 @@ def run(
     if (groups is None) == (transform.needs == "groups"):
         needed = "only for language_removal" if groups else f"{chain} needs the column with each row's language"
         raise InputError(f"groups: {needed}", field="groups")
-    points, names = _read(input, "in", groups)
-    fitted, fitted_names = (points, names) if fit_on is None else _read(fit_on, "fit-on", groups)
+    points, names = _read(input, "in", column, groups, skip_bad_rows)
+    fitted, fitted_names = (points, names) if fit_on is None else _read(fit_on, "fit-on", column, groups, skip_bad_rows)
     if fitted.shape[1] != points.shape[1]:
         raise InputError(
             f"fit-on: '{fit_on}' has {fitted.shape[1]} dimensions, '{input}' has {points.shape[1]}", field="fit-on"
@@ -154,16 +157,18 @@ def _codes(*names: pd.Series | None) -> list[Groups | None]:
     return list(np.split(codes.astype(np.int64), ends))
 
 
-def _read(name: str, option: str, groups: str | None) -> tuple[NDArray[Any], pd.Series | None]:
+def _read(
+    name: str, option: str, column: str | None, groups: str | None, skip: bool
+) -> tuple[NDArray[Any], pd.Series | None]:
     """The vectors, and each row's group if a column is named."""
     if groups is not None:
         from isoviz import vectors
 
-        of_file = vectors.read(name, vectors.Columns(label=groups), field=option)
+        of_file = vectors.read(name, vectors.Columns(points=column, label=groups), field=option, skip_bad=skip)
         if "label" not in of_file.columns:
             raise InputError(f"groups: '{name}' has no columns; name a table", field="groups")
         return of_file.points, of_file.columns["label"]
-    points = reading.array(name, field=option)
+    points = reading.array(name, column, option, skip)
     if not (np.issubdtype(points.dtype, np.floating) or np.issubdtype(points.dtype, np.integer)):
         raise InputError(f"{option}: '{name}' holds {points.dtype}, not numbers", field=option)
     return points, None
@@ -193,7 +198,7 @@ def _write(
                     np.asarray(transform.transform(block, of_block), dtype=dtype).tofile(image)
                 except InputError as error:
                     arrays.check_finite(block, "in", before=first)  # the error gives the row
-                    raise InputError(f"in: rows {first} to {last - 1}: {error}", field="in") from None
+                    raise InputError(f"in: rows {first + 1} to {last}: {error}", field="in") from None
                 report(last, n, "transforming")
         if out.exists():
             shutil.copymode(out, partial)

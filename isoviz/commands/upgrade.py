@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from isoviz import boundary
+from isoviz.commands.options import FILE_OF_VECTORS, Column
 from isoviz.commands.output import Answer
 from isoviz.errors import InputError
 from isoviz.operations.operation import argument
@@ -16,18 +17,23 @@ from isoviz.whatif.upgrade import map_file, recalls
 
 
 def run(
-    old: Annotated[str, argument("the stored vectors: .npy, .npz, .safetensors, .parquet, .arrow, .csv, …", "FILE")],
+    old: Annotated[str, argument(f"the stored {FILE_OF_VECTORS}", "FILE")],
     new: Annotated[str, argument("the new encoder's vectors of the same rows, in the same order", "FILE")],
     map: Annotated[Map, argument("procrustes: a rotation and one factor; ridge: least squares")] = "procrustes",
     out: Annotated[
         str | None, argument("write the map, fitted on both halves: W, b and six lines of numpy", "ZIP")
     ] = None,
+    column: Column = None,
+    new_column: Annotated[str | None, argument("the vectors in --new, if they are called otherwise there")] = None,
 ) -> Answer:
     """Fit on one half of the rows, measure on the other, both ways."""
     target = None if out is None else boundary.path(out, "out")
     if target is not None and (target.suffix != ".zip" or not target.parent.is_dir() or target.exists()):
         raise InputError(f"out: give a new file that ends in .zip, in a folder that exists; got '{out}'", field="out")
-    points = {name: reading.array(file, field=name) for name, file in (("old", old), ("new", new))}
+    points = {
+        name: reading.array(file, called, name)
+        for name, file, called in (("old", old, column), ("new", new, new_column or column))
+    }
     for name, array in points.items():
         if array.dtype.kind not in "fiu":
             raise InputError(f"{name}: holds {array.dtype}, not numbers", field=name)

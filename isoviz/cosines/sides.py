@@ -37,7 +37,7 @@ def checked(points: ArrayLike) -> tuple[Matrix, NDArray[np.int64]]:
     x = x.astype(np.float64)
     if not np.isfinite(x).all():
         row = int(np.flatnonzero(~np.isfinite(x).all(axis=1))[0])
-        raise InputError(f"points: row {row} has values that are not finite", field="points")
+        raise InputError(f"points: row {row + 1} has values that are not finite", field="points")
     rows = np.flatnonzero(x.any(axis=1))
     if len(rows) < FEWEST_ROWS:
         besides = " that are not zero" if len(rows) < len(x) else ""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +15,7 @@ from isoviz.drift.measures import GROUPS, Matrix
 from isoviz.errors import InputError, shortened
 from isoviz.metrics import zeros
 from isoviz.metrics.cloud import is_tensor
-from isoviz.tables import arrays, formats
+from isoviz.tables import arrays
 from isoviz.watch.vectors import as_rows
 
 FEWEST: Final = GROUPS
@@ -26,15 +26,17 @@ MOST_BYTES: Final = 4 * 2**20
 
 
 def read(
-    name: str | os.PathLike[str], column: str | None = None, ids: str | None = None
+    name: str | os.PathLike[str], column: str | None = None, ids: str | None = None, skip_bad: bool = False
 ) -> tuple[NDArray[Any], list[str] | None]:
     """The vectors of a file of any format (n, d), and their ids: those of the column `ids`, or of a column `id` if there is one."""
     file = os.fspath(name)
-    if Path(file).suffix.lower() not in formats.SUFFIXES and not file.startswith(formats.HUB):
+    if vectors.reading.holds(file, "vectors") == "array":
         if ids is not None:
             raise InputError("ids: an array file has no columns; give a table, or pair by row number", field="ids")
-        return vectors.reading.named_array(file, column, "vectors")[0], None
-    found = vectors.read(file, vectors.Columns(points=column, id=ids), field="vectors")
+        return vectors.reading.array(file, column, "vectors", skip_bad), None
+    found = vectors.read(file, vectors.Columns(points=column, id=ids), field="vectors", skip_bad=skip_bad)
+    if skipped := found.facts.get("skipped"):
+        warnings.warn(f"vectors: {skipped}", stacklevel=2)
     return found.points, [str(one) for one in found.columns["id"]] if "id" in found.columns else None
 
 

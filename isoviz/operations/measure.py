@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from isoviz.metrics.measuring import measure_cloud, notes_of, reading_of
 from isoviz.metrics.record import CloudRecord, Reading
 from isoviz.metrics.sample import Sample
 from isoviz.metrics.summary import as_json
+from isoviz.tables import catalogue
 from isoviz.tasks.protocol import OwnTask
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 MOST_PAIRED = 20_000
 """Points for metrics over pairs where there is one cloud only; the table takes fewer per cloud."""
-_OF_FILES = ("column", "labels", "pairs", "as_weights")
+_OF_FILES = ("column", "labels", "label_column", "pairs", "as_weights", "skip_bad_rows")
 _SETTINGS = RunConfig.model_fields
 _FILE: Final[dict[str, JsonValue]] = {"metavar": "FILE"}
 
@@ -49,7 +51,7 @@ class CloudRequest(BaseModel):
 
     embeddings: str | None = Field(
         None,
-        description="vectors: .npy, .npz, .safetensors, .parquet, .arrow, .csv, .tsv, .jsonl",
+        description=f"vectors: {catalogue.described('array', 'table', 'vectors')}; text also as .gz",
         json_schema_extra=_FILE,
     )
     model: str | None = Field(
@@ -80,6 +82,10 @@ class CloudRequest(BaseModel):
         min_length=1,
         description="column of its labels, or a table with a column 'label': read-outs of labels too",
     )
+    label_column: str | None = Field(
+        None, min_length=1, description="column of the labels in the table of --labels, if it is not 'label'"
+    )
+    skip_bad_rows: bool = Field(False, description="leave out rows of the file without a readable vector")
     pairs: str | None = Field(
         None,
         min_length=1,
@@ -94,6 +100,11 @@ class CloudRequest(BaseModel):
         "auto",
         description="number format of the model's weights (default: as stored on an accelerator, float32 on the CPU)",
     )
+
+    def check_labels(self) -> None:
+        """Raise `InputError` for a column of a table of labels that is not given."""
+        if self.label_column is not None and self.labels is None:
+            raise InputError("label_column: only with --labels FILE", field="label_column")
 
 
 class MeasureRequest(CloudRequest):
@@ -114,6 +125,7 @@ class MeasureRequest(CloudRequest):
         for name in _OF_FILES if self.embeddings is None else ():
             if getattr(self, name):
                 raise InputError(f"{name}: only with --embeddings", field=name)
+        self.check_labels()
 
 
 @dataclass(frozen=True)
@@ -197,22 +209,21 @@ def points_in(request: CloudRequest, file: str) -> tuple[NDArray[Any], list[str]
     """The vectors in the file, the columns of a table with them, and their labels and pairs if read-outs are requested."""
     from isoviz import vectors
 
+    skip = request.skip_bad_rows
     if request.labels is None and request.pairs is None:
-        return *vectors.reading.named_array(file, request.column, "embeddings"), None
-    labels = request.labels or ""
-    in_table = Path(labels).suffix.lower() in vectors.reading.formats.SUFFIXES
-    columns = vectors.Columns(points=request.column, label=None if in_table else request.labels)
-    vector_set = vectors.read(
-        file, columns, beside=labels if in_table else None, relations=request.pairs, field="embeddings"
-    )
+        return *vectors.reading.named_array(file, request.column, "embeddings", skip), None
+    table = request.labels if request.labels is not None and vectors.reading.names_file(request.labels) else None
+    columns = vectors.Columns(points=request.column, label=request.labels if table is None else request.label_column)
+    vector_set = vectors.read(file, columns, beside=table, relations=request.pairs, field="embeddings", skip_bad=skip)
+    if skipped := vector_set.facts.get("skipped"):
+        warnings.warn(f"embeddings: {skipped}", stacklevel=2)
     if request.labels is None:
         vector_set = replace(vector_set, columns=vector_set.columns.drop(columns="label", errors="ignore"))
     elif "label" not in vector_set.columns:
+        if table is not None:
+            raise vectors.reading.no_labels(table)
         raise InputError(
-            f"labels: '{request.labels}' has no column 'label'"
-            if in_table
-            else f"labels: '{file}' is an array without columns; name a table with a column 'label'",
-            field="labels",
+            f"labels: '{file}' is an array without columns; name a table with a column 'label'", field="labels"
         )
     return vector_set.points, vector_set.facts.get("dimensions", []), vector_set
 

@@ -84,8 +84,10 @@ class RulerRequest(CloudRequest):
         """Raise `InputError` if it names neither a model nor a file, or what does not go together."""
         if self.embeddings is None and self.model is None:
             raise InputError("model: give either a model or a file of embeddings", field="model")
-        if self.embeddings is None and self.column is not None:
-            raise InputError("column: only with --embeddings", field="column")
+        for name in ("column", "label_column", "skip_bad_rows") if self.embeddings is None else ():
+            if getattr(self, name):
+                raise InputError(f"{name}: only with --embeddings", field=name)
+        self.check_labels()
         for name in ("texts", "halves") if self.embeddings is not None else ():
             if getattr(self, name):
                 raise InputError(f"{name}: only with a model, which reads texts; not with embeddings", field=name)
@@ -153,12 +155,18 @@ def measure(request: RulerRequest, progress: Progress = lambda *_: None) -> Meas
         points, _, vector_set = points_in(request, request.embeddings)
         arrays.check_finite(points, "embeddings")  # says where
         name = Path(request.embeddings).name
-    if vector_set is None:
-        ruler = cosines.ruler(points, model=request.model, **settings)
-    else:
-        known: Known = "labels" if request.labels is not None else "none" if vector_set.pairs is None else "pairs"
-        ruler = of_set(vector_set, known, related_from=request.related_from, model=request.model, **settings)
-        notes = (*notes, *unanswered(vector_set)) if known == "pairs" else notes
+    try:
+        if vector_set is None:
+            ruler = cosines.ruler(points, model=request.model, **settings)
+        else:
+            known: Known = "labels" if request.labels is not None else "none" if vector_set.pairs is None else "pairs"
+            ruler = of_set(vector_set, known, related_from=request.related_from, model=request.model, **settings)
+            notes = (*notes, *unanswered(vector_set)) if known == "pairs" else notes
+    except InputError as error:
+        if error.field != "points":
+            raise
+        field = "embeddings" if request.embeddings is not None else "texts"  # the options that the points come from
+        raise InputError(str(error).replace("points", field, 1), field=field, advice=error.advice) from None
     return Measured(ruler, [ruler.read(value) for value in request.cosine], name, notes)
 
 

@@ -1,9 +1,13 @@
 """The one reader of files that people bring: tables of texts, labels and vectors, and arrays.
 
+    catalogue.py   what is this file? by its content, then its ending
+    kinds/         the formats, one file each
+    protocol.py    what a format declares
+    formats.py     any table, whole, its first rows or in batches
+    arrays.py      any array
     text_files.py  CSV, TSV and JSON lines
-    formats.py     any table, whole, its first rows or in batches: those, Parquet, Arrow and data sets of the hub
+    json_rows.py   the shapes in which vectors stand in JSON
     hub_rows.py    data sets of the hub, through `datasets`
-    arrays.py      .npy, .npz and .safetensors
 
 All tables are pyarrow's: it decodes only the requested columns, in batches, and has one table type for every format. Tasks make
 pandas frames of the rows they check. Everything here raises an `InputError` in the user's terms.

@@ -1,31 +1,42 @@
-"""Array files from users: .npy, .npz or .safetensors with one array (points, dimensions). Data only."""
+"""Arrays (points, dimensions) from files: which one, of which shape, mapped into memory if large; and their numbers checked."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz import boundary
-from isoviz.errors import InputError, listed
+from isoviz.errors import InputError, listed, shortened
 from isoviz.metrics.cloud import blocks
+from isoviz.tables import catalogue
+from isoviz.tables.protocol import Format, refused
 
-MAP_ABOVE = 64 * 2**20
-"""Bytes above which a .npy or .safetensors file is mapped into memory instead of read."""
-FORMATS = ".npy, or .npz or .safetensors with one array"
-SUFFIXES = (".npy", ".npz", ".safetensors")
-LARGEST = 1e100
+MAP_ABOVE: int = 64 * 2**20
+"""Bytes above which a file's array is mapped into memory instead of read, if it lies there as it is."""
+LARGEST: Final = 1e100
 """Largest magnitude of a number; squares and products of larger ones overflow."""
-
-_BLOCK = 16 * 2**20
-_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1", "U8": "|u1"}
+TENSOR_TYPES: Final = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "I16": "<i2",
+    "I8": "|i1",
+    "U8": "|u1",
+}
 """Types of a safetensors file that numpy supports."""
+_BLOCK: Final = 16 * 2**20
+
+
+class BadRowError(InputError):
+    """A row without a vector of finite numbers."""
 
 
 def read(name: str | Path, array: str | None = None, field: str = "embeddings") -> NDArray[Any]:
@@ -33,91 +44,88 @@ def read(name: str | Path, array: str | None = None, field: str = "embeddings") 
 
     Args:
         name: the file.
-        array: which array of an .npz or .safetensors file; None: the only one.
+        array: which array of a file with several; None: the only one of two axes.
         field: of the form or the command line that named the file.
 
     Raises:
         InputError: no such file, another format, several arrays, pickled objects, or another shape.
     """
     path = boundary.file(name, field)
-    with boundary.parsing(f"'{name}' cannot be read", field), open(path, "rb") as stream:
-        start = stream.read(8)
-    if start.startswith(b"\x93NUMPY"):
-        points = _read_npy(path, field)
-    elif start.startswith(b"PK"):
-        points = _read_npz(path, array, field)
-    elif path.suffix == ".safetensors":
-        points = _read_safetensors(path, array, field)
-    else:
-        what = "is empty" if not start else "is not an array file"
-        raise _refused(f"'{name}' {what} (allowed: {FORMATS})", field)
+    with catalogue.naming_field(field):
+        return in_file(path, catalogue.identified(path, "array"), array)
+
+
+def in_file(path: Path, format: Format, array: str | None) -> NDArray[Any]:
+    """As `read`, of a file whose format is known. Raises `DataError`."""
+    assert format.array is not None
+    shown = f"'{shortened(path.name)}'"
+    with catalogue.parsing(path, format), catalogue.unpacked(path, format):  # which refuses a gzipped array
+        shapes = {"": (0, 0)} if format.shapes is None else format.shapes(path)
+        if format.shapes is None and array is not None:
+            raise refused(f"{shown} is one array without a name (got '{shortened(array)}')")
+        which = _one_of(shown, shapes, array)
+        points = format.array(path, which)
     if points.ndim != 2:
-        raise _refused(f"'{name}' has the shape {points.shape}; expected (points, dimensions)", field)
+        raise refused(f"{shown} has the shape {points.shape}; expected (points, dimensions). {_advice(points.shape)}")
     if 0 in points.shape:
-        raise _refused(f"'{name}' contains no points: its shape is {points.shape}", field)
+        raise refused(f"{shown} contains no points: its shape is {points.shape}")
     return points
 
 
-def _read_npy(path: Path, field: str) -> NDArray[Any]:
-    with _parsing(path, ".npy", field):
-        _require_whole(path, field)
-        return np.load(path, mmap_mode="r" if path.stat().st_size > MAP_ABOVE else None, allow_pickle=False)
+def _one_of(shown: str, shapes: Mapping[str, tuple[int, ...]], requested: str | None) -> str:
+    """The requested array, the only one, or the only one of two axes."""
+    if requested is not None:
+        if requested not in shapes:
+            raise refused(f"{shown} contains no array '{requested}' (it has: {listed(shapes, 80) or 'none'})")
+        return requested
+    matrices = [name for name, shape in shapes.items() if len(shape) == 2]
+    one = matrices if len(shapes) > 1 else list(shapes)
+    if len(one) != 1:
+        raise refused(f"{shown} holds {len(shapes)} arrays ({listed(shapes, 80) or 'none'}); name the one to read")
+    return one[0]
 
 
-def _require_whole(path: Path, field: str) -> None:
-    """Check the file's size first: numpy allocates what a header declares before it reads."""
-    with open(path, "rb") as stream:
-        major, _ = np.lib.format.read_magic(stream)
-        read_header = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
-        shape, _, dtype = read_header(stream)
-        present = path.stat().st_size - stream.tell()
-    promised = math.prod(shape) * dtype.itemsize
-    if promised > present and not dtype.hasobject:
-        problem = f"its header declares {promised:,} bytes of numbers, the file has {present:,}"
-        raise _refused(f"'{path}' is cut off: {problem}", field)
+def _advice(shape: tuple[int, ...]) -> str:
+    """How an array of another shape becomes one of points."""
+    if len(shape) == 1:
+        return f"If it is one vector, add an axis and stack several: x[None]; if d is known: x.reshape(-1, d), of {shape[0]} numbers"
+    if len(shape) == 3:
+        return f"Average one axis: x.mean(axis=1) gives {(shape[0], shape[2])}, or keep all tokens: x.reshape(-1, {shape[2]})"
+    return "Reshape it to two axes"
 
 
-def _read_npz(path: Path, array: str | None, field: str) -> NDArray[Any]:
-    with _parsing(path, ".npz", field), np.load(path, allow_pickle=False) as archive:
-        name = _one_of(path, list(archive.files), array, field)
-        points = archive[name]
-        if not isinstance(points, np.ndarray):
-            raise _refused(f"'{path}' holds '{name}', which is not an array", field)
-        return points
+def mapped(path: Path, kind: Any, offset: int, shape: tuple[int, ...]) -> NDArray[Any]:
+    """An array that lies in a file as it is: a read-only memory map of a large file.
 
-
-def _read_safetensors(path: Path, array: str | None, field: str) -> NDArray[Any]:
-    from safetensors import safe_open
-
-    with _parsing(path, ".safetensors", field):
-        with safe_open(path, framework="numpy") as archive:
-            name = _one_of(path, list(archive.keys()), array, field)
-            points: NDArray[Any]
-            dtype = archive.get_slice(name).get_dtype()
-            if dtype in _TYPES and path.stat().st_size > MAP_ABOVE:
-                return mapped_tensor(path, name)
-            if dtype != "BF16":
-                points = archive.get_tensor(name)
-                return points
-        with safe_open(path, framework="pt") as archive:  # numpy has no bfloat16
-            points = archive.get_tensor(name).float().numpy()
-            return points
+    Raises:
+        DataError: the file is shorter than that.
+    """
+    kind, present = np.dtype(kind), path.stat().st_size - offset
+    wanted = math.prod(shape) * kind.itemsize
+    if min(shape, default=0) < 0 or wanted > present:
+        raise refused(
+            f"'{shortened(path.name)}' is cut off: it declares {wanted:,} bytes of numbers and has {present:,}"
+        )
+    if not wanted:  # an empty file cannot be mapped
+        return np.empty(shape, dtype=kind)
+    if path.stat().st_size > MAP_ABOVE:
+        return np.memmap(path, dtype=kind, mode="r", offset=offset, shape=shape)
+    return np.fromfile(path, dtype=kind, count=math.prod(shape), offset=offset).reshape(shape)
 
 
 def mapped_tensor(path: Path, name: str) -> NDArray[Any]:
     """A tensor as a read-only memory map of a safetensors file that the library has validated."""
-    with open(path, "rb") as stream:
+    with path.open("rb") as stream:
         size = int.from_bytes(stream.read(8), "little")
         entry = json.loads(stream.read(size))[name]
-    start, end = entry["data_offsets"]
-    shape = tuple(entry["shape"])
-    if start == end:  # an empty file cannot be mapped
-        return np.empty(shape, dtype=_TYPES[entry["dtype"]])
-    return np.memmap(path, dtype=_TYPES[entry["dtype"]], mode="r", offset=8 + size + start, shape=shape)
+    shape, kind = tuple(entry["shape"]), TENSOR_TYPES[entry["dtype"]]
+    if 0 in shape:
+        return np.empty(shape, dtype=kind)
+    return np.memmap(path, dtype=kind, mode="r", offset=8 + size + entry["data_offsets"][0], shape=shape)
 
 
 def check_finite(points: NDArray[Any], field: str, before: int = 0) -> None:
-    """`InputError` for the first entry that is not finite or above `LARGEST`, with its row and column counted from 1.
+    """`BadRowError` for the first entry that is not finite or above `LARGEST`, with its row and column counted from 1.
 
     Args:
         before: number of rows of the file before these.
@@ -134,35 +142,7 @@ def check_finite(points: NDArray[Any], field: str, before: int = 0) -> None:
             shown = "NaN" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:.3g}, above {LARGEST:.0e}"
             half_overflow = points.dtype == np.float16 and shown == "infinite"
             hint = "; float16 ends at 65,504: save them as float32" if half_overflow else ""
-            raise InputError(
+            raise BadRowError(
                 f"{field}: row {before + start + row + 1}, dimension {column + 1}: the number is {shown}{hint}",
                 field=field,
             )
-
-
-def _one_of(path: Path, names: list[str], requested: str | None, field: str) -> str:
-    if requested is not None:
-        if requested not in names:
-            raise _refused(f"'{path}' contains no array '{requested}' (it has: {listed(names, 80) or 'none'})", field)
-        return requested
-    if len(names) != 1:
-        raise _refused(
-            f"'{path}' holds {len(names)} arrays ({listed(names, 80) or 'none'}); name the one to read", field
-        )
-    return names[0]
-
-
-@contextmanager
-def _parsing(path: Path, kind: str, field: str) -> Iterator[None]:
-    try:
-        with boundary.parsing(f"'{path}' cannot be read as {kind}", field):
-            yield
-    except InputError as error:
-        if "allow_pickle" not in str(error):
-            raise
-        reason = "it holds pickled objects, which are never loaded; save it as an array of numbers"
-        raise _refused(f"'{path}' cannot be read as {kind}: {reason}", field) from None
-
-
-def _refused(message: str, field: str) -> InputError:
-    return InputError(f"{field}: {message}", field=field)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import re
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -18,8 +19,6 @@ from isoviz.errors import DataError, shortened
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SEPARATED: Final = (".csv", ".tsv")
-JSON_LINES: Final = (".jsonl",)
 DECIMAL_COMMAS: Final = {"decimal": ","}
 """Metadata of a table whose texts write numbers with decimal commas."""
 BATCH: int = 16 * 2**20
@@ -31,6 +30,9 @@ _EXTRA: Final = "\0extra"
 _NUMBER: Final = r"^\s*[+-]?(\d+{0}?\d*|{0}\d+)([eE][+-]?\d+)?\s*$"
 _CODE: Final = r"^\s*[+-]?0\d"
 _TRUTH: Final = r"^(true|True|TRUE|false|False|FALSE)$"
+_EXCEL: Final = re.compile(r"sep=(.)\s*")
+_DECIMAL_COMMA: Final = re.compile(r"\s*[+-]?\d+,\d+\s*")
+_DECIMAL_POINT: Final = re.compile(r"\s*[+-]?\d*\.\d+\s*")
 _END: Final = "\0end"
 """A line after the last one: part of a cell if the file ends within quotes."""
 
@@ -45,13 +47,14 @@ class CsvLayout:
     """How the lines of a CSV or TSV file are cut.
 
     Attributes:
-        separator: tab, comma or semicolon. A .csv file has semicolons, and decimal commas, if its header has semicolons and no
-            comma.
+        separator: tab, comma or semicolon. A .csv file has semicolons if its header has some and no comma, or what its line `sep=;`
+            (of Excel) says.
         names: of the columns: none is empty, and none occurs twice. Numbers from 1 if there is no header.
         header: lines of the header: 1, or 0 if the first line holds the numbers of a row.
-        blank: empty lines before the header.
+        blank: lines before the header: empty ones, and Excel's.
         extra: whether the first row ends in a separator and the header does not.
         quoted: whether double quotes enclose a cell; else they are plain characters.
+        commas: whether numbers are written with decimal commas: where semicolons separate, or tabs and the first row has some.
     """
 
     separator: str
@@ -60,6 +63,7 @@ class CsvLayout:
     blank: int
     extra: bool
     quoted: bool
+    commas: bool
 
     def too_many_cells(self, path: Path, row: int) -> DataError:
         """The error of a row, counted from 1, that has more cells than the header."""
@@ -89,26 +93,34 @@ def csv_layout(path: Path, quoted: bool = True) -> CsvLayout:
 
 
 def _layout(path: Path, quoted: bool) -> CsvLayout:
-    blank = 0
+    blank, separator = 0, ""
     with path.open(encoding="utf-8-sig", newline="") as lines:
-        while (header := lines.readline(_LONGEST_HEADER)) and not header.strip(" \r\n"):
+        while (header := lines.readline(_LONGEST_HEADER)) and (
+            not header.strip(" \r\n") or (not separator and (said := _EXCEL.fullmatch(header)))
+        ):
+            separator = said[1] if header.strip() and said else separator
             blank += 1
         second = lines.readline(_LONGEST_HEADER)
-        separator = ";" if ";" in header and ("," not in header or _are_values(header.split(";"))) else ","
         if path.suffix.lower() == ".tsv":
             separator = "\t"
+        elif not separator:
+            separator = ";" if ";" in header and ("," not in header or _are_values(header.split(";"))) else ","
         records = _records(chain((header, second), lines), separator, quoted)
-        written, first = next(records, []), next(records, [])
+        written, first, next_row = next(records, []), next(records, []), next(records, [])
     if not written:
         raise DataError(f"data: {path.name} is empty", field="data")
+    has_commas = any(map(_DECIMAL_COMMA.fullmatch, first)) and not any(map(_DECIMAL_POINT.fullmatch, first))
+    commas = separator == ";" or (separator == "\t" and has_commas)
     if _are_values(written):
         warnings.warn(
             f"{path.name} has no header: its first line is read as a row, and its columns are numbered", stacklevel=2
         )
         names = tuple(map(str, range(1, len(written) + 1)))
-        return CsvLayout(separator, names, 0, blank, extra=False, quoted=quoted)
+        return CsvLayout(separator, names, 0, blank, extra=False, quoted=quoted, commas=commas)
     extra = len(first) - len(written)
-    layout = CsvLayout(separator, tuple(_distinct_names(written)), 1, blank, extra == 1, quoted)
+    if extra == 1 and separator == "\t" and first[-1] and len(next_row) in (0, len(first)):
+        written, extra = ["row name" if "id" in map(str.lower, written) else "id", *written], 0  # as R writes them
+    layout = CsvLayout(separator, tuple(_distinct_names(written)), 1, blank, extra == 1, quoted, commas)
     if extra > 1 or (layout.extra and first[-1] != ""):
         raise layout.too_many_cells(path, 1)
     return layout
@@ -152,7 +164,7 @@ def csv_batches(path: Path, layout: CsvLayout, columns: Sequence[str] | None = N
 
     names = [*layout.names, *([_EXTRA] if layout.extra else [])]
     wanted = names if columns is None else [*columns, *names[len(layout.names) :]]
-    commas = DECIMAL_COMMAS if layout.separator == ";" else None
+    commas = DECIMAL_COMMAS if layout.commas else None
     rows = 0
     with pa.csv.open_csv(
         path,
@@ -194,6 +206,8 @@ def _require_closed_quotes(path: Path, layout: CsvLayout) -> None:
             return
     row, closed = -layout.header, False
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
+        for _ in range(layout.blank):
+            lines.readline()
         try:
             for cells in _records(chain(lines, ["\n", _END]), layout.separator, quoted=True):
                 row, closed = row + 1, cells == [_END]
@@ -262,6 +276,8 @@ def _padded(path: Path, layout: CsvLayout, rows: int | None) -> pa.Table:
     records: list[list[str | None]] = []
     try:
         with path.open(encoding="utf-8-sig", newline="") as lines:
+            for _ in range(layout.blank):
+                lines.readline()
             written = islice(_records(lines, layout.separator, layout.quoted), layout.header, None)
             for number, record in enumerate(written, 1):
                 if len(records) == rows:
@@ -274,7 +290,7 @@ def _padded(path: Path, layout: CsvLayout, rows: int | None) -> pa.Table:
     except UnicodeDecodeError:
         raise _not_utf8(path) from None
     columns = zip(*records, strict=True) if records else [()] * width
-    commas = DECIMAL_COMMAS if layout.separator == ";" else None
+    commas = DECIMAL_COMMAS if layout.commas else None
     arrays = {name: pa.array(cells, pa.string()) for name, cells in zip(layout.names, columns, strict=True)}
     return pa.table(arrays, metadata=commas)
 
@@ -348,13 +364,10 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-def json_lines(path: Path, rows: int | None = None) -> list[dict[str, Any]]:
-    """The objects of a JSON lines file, or of its first lines. Raises `DataError` with the number of an invalid line."""
-    objects: list[dict[str, Any]] = []
+def json_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a JSON lines file. Raises `DataError` with the number of an invalid line."""
     decode = json.JSONDecoder(object_pairs_hook=_distinct).decode  # `json.loads` would make one per line
-    for number, line in enumerate(_stripped_lines(path), start=1):
-        if len(objects) == rows:
-            break
+    for number, line in enumerate(stripped_lines(path), start=1):
         if not line:
             continue
         problem = None
@@ -372,11 +385,11 @@ def json_lines(path: Path, rows: int | None = None) -> list[dict[str, Any]]:
             problem = "not JSON"
         if problem:
             raise DataError(f"data: {path.name} cannot be read as jsonl: line {number} is {problem}", field="data")
-        objects.append(value)
-    return objects
+        yield value
 
 
-def _stripped_lines(path: Path) -> Iterator[str]:
+def stripped_lines(path: Path) -> Iterator[str]:
+    """The lines of a text file without blanks around them. Raises `DataError` if it is not UTF-8."""
     try:
         with path.open(encoding="utf-8-sig") as lines:
             yield from map(str.strip, lines)
@@ -384,23 +397,31 @@ def _stripped_lines(path: Path) -> Iterator[str]:
         raise _not_utf8(path) from None
 
 
-def table_of(path: Path, objects: Sequence[dict[str, Any]]) -> pa.Table:
-    """JSON objects as a table. Raises `DataError` for the first value of another type than the earlier ones of its column."""
+def table_of(objects: Sequence[dict[str, Any]], before: int = 0, columns: Sequence[str] | None = None) -> pa.Table:
+    """JSON objects as a table.
+
+    Args:
+        before: rows of the file before these.
+        columns: the table's columns; None for all that occur.
+
+    Raises:
+        DataError: the first value of another type than the earlier ones of its column.
+    """
     import pyarrow as pa
 
-    columns = {}
-    for name in dict.fromkeys(key for line in objects for key in line):
+    arrays = {}
+    for name in columns or dict.fromkeys(key for line in objects for key in line):
         values = [line.get(name) for line in objects]
         try:
-            columns[name] = pa.array(values, from_pandas=True)
+            arrays[name] = pa.array(values, from_pandas=True)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
             if all(value is None or type(value) in (int, float) for value in values):
-                columns[name] = pa.array([value and float(value) for value in values], from_pandas=True)
+                arrays[name] = pa.array([value and float(value) for value in values], from_pandas=True)
                 continue
-            kinds = [(row, type(value).__name__) for row, value in enumerate(values, start=1) if value is not None]
+            kinds = [(row, type(value).__name__) for row, value in enumerate(values, before + 1) if value is not None]
             row, kind = next((place for place in kinds if place[1] != kinds[0][1]), kinds[0])
             raise DataError(
                 f"data: row {row}, column '{shortened(name)}': a {kind} where earlier rows have another type",
                 field="data",
             ) from None
-    return pa.table(columns)
+    return pa.table(arrays)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isoviz import boundary
 from isoviz.errors import DataError, listed
-from isoviz.tables import formats, hub_rows, text_files
+from isoviz.tables import catalogue, formats, hub_rows, text_files
 from isoviz.tasks.protocol import SPLITS, TRAIN, VALIDATION, Task
 
 if TYPE_CHECKING:
@@ -19,15 +20,24 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow
 
-__all__ = ["OPTIONAL", "SPLITS", "SUFFIXES", "chosen", "find", "first", "from_hub", "glance", "read", "tabular"]
+__all__ = ["OPTIONAL", "SPLITS", "allowed", "chosen", "find", "first", "from_hub", "glance", "read", "tabular"]
 
-SUFFIXES = (".parquet", ".csv", ".jsonl", ".tsv")
 OPTIONAL = ("id",)
 """Read beside the wanted columns where a file has them."""
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})$")
 
 Pick = Callable[[int], "np.ndarray"]
 """From the number of rows to the (ascending) numbers of those to read."""
+
+
+def allowed() -> tuple[str, ...]:
+    """The endings of a task's files; text files may be gzipped. A folder of rows has JSON documents of other kinds."""
+    return tuple(ending for ending in catalogue.endings("table") if ending != ".json")
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file's ending is that of a task's files."""
+    return catalogue.ending_of(path).removesuffix(catalogue.GZIP) in allowed()
 
 
 def chosen(limit: int) -> Pick:
@@ -76,7 +86,7 @@ def find(folder: str | Path, task: Task | None = None) -> dict[str, tuple[Path, 
     for split, names in {TRAIN: (TRAIN,), VALIDATION: (*second, VALIDATION)}.items():
         paths = next((paths for name in names if (paths := of_split(root, name))), ())
         if not paths:
-            looked = ", ".join(name + suffix for name in names for suffix in SUFFIXES)
+            looked = f"{' and '.join(names)} as {', '.join(allowed())}"
             raise DataError(f"data: no {split} split in '{folder}' (looked for {looked})", field="data")
         paths_of[split] = paths
     for split, name in task.extra if task is not None else ():
@@ -88,7 +98,7 @@ def find(folder: str | Path, task: Task | None = None) -> dict[str, tuple[Path, 
 def of_split(root: Path, split: str) -> tuple[Path, ...]:
     """The one file of a split, or its complete shards."""
     matches = sorted(
-        path for path in root.iterdir() if path.suffix in SUFFIXES and path.name.split(".")[0].split("-")[0] == split
+        path for path in root.iterdir() if is_table(path) and path.name.split(".")[0].split("-")[0] == split
     )
     for path in matches:
         boundary.file(path, "data", DataError)
@@ -124,7 +134,9 @@ def read(paths: Sequence[Path], places: Mapping[str, str], pick: Pick | None = N
     """
     import pandas as pd
 
-    if all(path.suffix == ".parquet" for path in paths):
+    for path in paths:
+        boundary.file(path, "data", DataError)
+    if all(catalogue.identified(path, "table").slug == "parquet" for path in paths):
         return _read_parquet(paths, places, pick)
     frames = []
     for path in paths:
@@ -151,11 +163,12 @@ def tabular(path: Path, rows: int | None = None, as_text: Collection[str] = ()) 
     import pandas as pd
 
     boundary.file(path, "data", DataError)
-    if path.suffix.lower() not in text_files.JSON_LINES:
-        return to_frame(formats.file_table(path, rows, as_text))
-    with formats.parsing(path):
-        formats.require_size(path, rows)
-        return pd.DataFrame(text_files.json_lines(path, rows))
+    format = catalogue.identified(path, "table")
+    if format.slug != "jsonl":
+        return to_frame(formats.file_table(path, rows, as_text, ("table",)))
+    with catalogue.parsing(path, format), catalogue.unpacked(path, format) as plain:
+        formats.require_size(plain, format, rows)
+        return pd.DataFrame(islice(text_files.json_lines(plain), rows))
 
 
 def from_hub(
@@ -199,10 +212,7 @@ def _read_parquet(paths: Sequence[Path], columns: Mapping[str, str], pick: Pick 
     import pyarrow
     import pyarrow.parquet
 
-    for path in paths:
-        boundary.file(path, "data", DataError)
-        formats.require_size(path)
-    with formats.parsing(paths[0]):
+    with catalogue.parsing(paths[0], catalogue.catalogue()["parquet"]):
         files = [pyarrow.parquet.ParquetFile(path) for path in paths]
         total = sum(file.metadata.num_rows for file in files)
         rows = np.arange(total) if pick is None else pick(total)

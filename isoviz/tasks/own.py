@@ -82,15 +82,15 @@ def find(data: str | Path | None) -> dict[str, tuple[Path, ...]]:
         raise DataError("data: own data need a file or a folder", field="data")
     path = boundary.path(data, "data", DataError)
     if path.is_file():
-        if path.suffix not in files.SUFFIXES:
+        if not files.is_table(path):
             raise DataError(
-                f"data: '{path.name}' ends in '{path.suffix or 'nothing'}' (allowed: {', '.join(files.SUFFIXES)})",
+                f"data: '{path.name}' ends in '{path.suffix or 'nothing'}' (allowed: {', '.join(files.allowed())})",
                 field="data",
             )
         return {TRAIN: (path,)}
     if boundary.folder(path, "data", DataError) is None:
         raise DataError(f"data: '{shortened(data)}' is not a file or folder that this machine can read", field="data")
-    data_files = sorted(file for file in path.iterdir() if file.suffix in files.SUFFIXES)
+    data_files = sorted(file for file in path.iterdir() if files.is_table(file))
     named = {file.name.split(".")[0].split("-")[0] for file in data_files}
     if VALIDATION in named:
         return files.find(path)
@@ -100,7 +100,7 @@ def find(data: str | Path | None) -> dict[str, tuple[Path, ...]]:
         return {TRAIN: (boundary.file(data_files[0], "data", DataError),)}
     raise DataError(
         f"data: '{data}' has {len(data_files) or 'no'} data files and none is named train (allowed: one file, or train and "
-        f"validation, as {', '.join(files.SUFFIXES)})",
+        f"validation, as {', '.join(files.allowed())})",
         field="data",
     )
 

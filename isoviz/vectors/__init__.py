@@ -1,5 +1,6 @@
 """A user's vectors and texts, from files (`isoviz.tables`), pasted lines or the hub: checked and stored by content.
 
+    cells.py     vectors that are written in one cell
     columns.py   the columns of a table that hold vectors; tables that are larger than memory
     pairs.py     similarity scores of pairs, relevance of documents to queries
     reading.py   any file as a checked `VectorSet` or `TextSet`

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
-import json
 import re
 import tempfile
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -21,7 +22,9 @@ from numpy.typing import NDArray
 from isoviz import boundary
 from isoviz.errors import InputError, listed, shortened
 from isoviz.home import home, make_private
-from isoviz.tables import arrays, formats, text_files
+from isoviz.tables import arrays, catalogue, formats, text_files
+from isoviz.tables.arrays import BadRowError
+from isoviz.vectors import cells as cells_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,65 +44,167 @@ _BATCH: int = 16 * 2**20
 """Bytes of vectors decoded at a time."""
 _FIRST_ROWS: Final = 2_000
 """Number of first rows that determine the columns."""
-_INDEX: Final = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
-"""Names of columns in which pandas writes row numbers."""
+_INDEX: Final = re.compile(r"|Unnamed: \d+|__index_level_\d+__|row name|.+[_ .-](?:id|ID|Id)|[a-z]+I[dD]|idx|index")
+"""Names of columns that count or name rows: what pandas and R write, and ids of other things."""
+_VECTORS: Final = re.compile(r"(?:.*[\W_])?(?:embeddings?|emb|vectors?|vecs?)", re.IGNORECASE)
+"""Names of columns that hold vectors."""
 _FEWEST_ROWS: Final = 8
 """Rows from which a column of rising numbers is no accident."""
 _LARGE: Final = 1e4
 """Ratio to the other columns' median from which a column has another scale; rogue dimensions of models stay below it."""
 
 
-def points_of(name: str, column: str | None, field: str) -> tuple[NDArray[Any], list[str]]:
+def points_of(name: str, column: str | None, field: str, skip_bad: bool = False) -> tuple[NDArray[Any], list[str]]:
     """The vectors of a table, (n, d), and their columns; of a large one, a read-only map of a temporary file that lives as long as it.
 
     Args:
-        name: the file, or `hub:owner/name:split`.
+        name: the file, or a source such as `hub:owner/name:split`.
         column: see `isoviz.vectors.Columns.points`.
+        skip_bad: leave out rows without a readable vector, with a warning.
 
     Raises:
-        InputError: like `isoviz.vectors.read`; for a large file, also for non-finite numbers.
+        InputError: like `isoviz.vectors.read`.
     """
-    path = None if name.startswith(formats.HUB) else boundary.file(name, field)
-    if path is None or path.stat().st_size <= STREAM_ABOVE or path.suffix.lower() not in formats.STREAMED:
-        table = formats.read(name, field, AS_TEXT)  # refuses JSON lines that are too large
+    path = boundary.file(name, field) if catalogue.remote(name) is None else None
+    rows = Rows(field, skip_bad)
+    with formats.naming_field(field):
+        format = None if path is None else catalogue.identified(path, "table", "vectors", "array")
+    if path is None or format is None or format.batches is None or not _is_large(path):
+        table = formats.read(name, field, AS_TEXT)
         names = _vector_columns(table, column, field)
-        return values_of(table, names, field), names
-    with formats.naming_field(field), formats.parsing(path):
+        parts = list(rows.read([table], names))
+        rows.finish()
+        return (parts[0] if parts else np.empty((0, 0), dtype=np.float32)), names
+    with formats.naming_field(field):
         first = formats.file_table(path, _FIRST_ROWS, AS_TEXT)
         if not len(first):
             return np.empty((0, 0), dtype=np.float32), []
         names = _vector_columns(first, column, field)
-        rows = max(1, _BATCH * len(first) // max(1, first.select(names).nbytes))
-        return _spooled(formats.batches(path, names, rows), names, field), names
+        size = max(1, _BATCH * len(first) // max(1, first.select(names).nbytes))
+        return _spooled(rows, formats.batches(path, format, names, size), names), names
+
+
+def _is_large(path: Path) -> bool:
+    packed = 4 if path.suffix.lower() == catalogue.GZIP else 1
+    return packed * path.stat().st_size > STREAM_ABOVE
 
 
 def _vector_columns(table: pa.Table, column: str | None, field: str) -> list[str]:
     return dimensions_of(table, column, set(places_of(table.column_names, {}, field).values()), field)
 
 
-def _spooled(batches: Iterator[pa.Table], names: list[str], field: str) -> NDArray[Any]:
+def _spooled(rows: Rows, batches: Iterator[pa.Table], names: list[str]) -> NDArray[Any]:
     """Write the vectors of all batches into one file, and map it."""
-    rows, kind = 0, None
+    kind, n, d = None, 0, 0
     make_private(home())
     with tempfile.TemporaryFile(dir=home()) as spool:  # not in /tmp, which may be in memory
-        for table in batches:
-            if not table.num_rows:
-                continue
-            try:
-                points = values_of(table, names, field)
-            except BadCellError as error:
-                raise error.moved(rows) from None
-            kind = kind or (points.dtype, points.shape[1])
-            if points.shape[1] != kind[1]:
-                problem = f"{points.shape[1]} numbers where earlier rows have {kind[1]}"
-                raise BadCellError(rows, names[0], problem, field)
-            arrays.check_finite(points, field, before=rows)
-            spool.write(np.ascontiguousarray(points, dtype=kind[0]).data)
-            rows += len(points)
+        for points in rows.read(batches, names):
+            kind, n, d = kind or points.dtype, n + len(points), points.shape[1]
+            spool.write(np.ascontiguousarray(points, dtype=kind).data)
+        rows.finish()
         if kind is None:
             return np.empty((0, 0), dtype=np.float32)
         spool.flush()
-        return np.memmap(spool, dtype=kind[0], mode="r", shape=(rows, kind[1]))
+        return np.memmap(spool, dtype=kind, mode="r", shape=(n, d))
+
+
+class Rows:
+    """Reads the vectors of a table's pieces, and counts the rows that have none.
+
+    Args:
+        skip_bad: leave them out, with a warning; else they are an error, raised by `finish` once all are counted.
+    """
+
+    def __init__(self, field: str, skip_bad: bool) -> None:
+        self.total = 0
+        self.kept: list[NDArray[np.bool_]] = []
+        """Which rows have a vector, per piece."""
+        self._field, self._skip = field, skip_bad
+        self._first: InputError | None = None
+
+    def read(self, tables: Iterable[pa.Table], names: list[str]) -> Iterator[NDArray[Any]]:
+        """The vectors of each piece, (rows, d), finite."""
+        d: int | None = None
+        for table in tables:
+            if not table.num_rows:
+                continue
+            good = np.ones(table.num_rows, dtype=bool)
+            points: NDArray[Any] | None
+            try:
+                points = self._checked(table, names, d, self.total)
+            except BadRowError as error:
+                good, d = good_rows(table, names, d)
+                self._first = self._first or self._error(table, names, d, int(good.argmin())) or error
+                points = self._checked(table.filter(good), names, d, 0) if good.any() else None
+            self.kept.append(good)
+            self.total += table.num_rows
+            if points is not None:
+                d = points.shape[1]
+                yield points
+
+    def _error(self, table: pa.Table, names: list[str], d: int | None, row: int) -> InputError | None:
+        """The error of one row."""
+        try:
+            self._checked(table.slice(row, 1), names, d, self.total + row)
+        except BadRowError as error:
+            return error
+        return None
+
+    def _checked(self, table: pa.Table, names: list[str], d: int | None, before: int) -> NDArray[Any]:
+        try:
+            points = values_of(table, names, self._field)
+            if d and points.shape[1] != d:
+                raise BadCellError(0, names[0], _unlike(points.shape[1], d), self._field)
+        except BadCellError as error:
+            raise error.moved(before) from None
+        if points.size:
+            arrays.check_finite(points, self._field, before=before)
+        return points
+
+    def finish(self) -> str:
+        """The sentence on rows that were left out; empty if there are none. Raises `InputError` for them unless they may be skipped."""
+        if self._first is None:
+            return ""
+        bad = sum(int((~good).sum()) for good in self.kept)
+        have = "row has" if self.total == 1 else "rows has" if bad == 1 else "rows have"
+        place = str(self._first).removeprefix(f"{self._field}: ")
+        words = f"{self._field}: {bad:,} of {self.total:,} {have} no readable vector, the first is {place}"
+        if not self._skip or bad == self.total:
+            advice = "To leave them out: --skip-bad-rows, on pages Skip bad rows." if bad < self.total else None
+            raise InputError(words, field=self._field, advice=advice)
+        warnings.warn(f"{words}; left out", stacklevel=2)
+        return f"{words.removeprefix(f'{self._field}: ')}; left out"
+
+
+def good_rows(table: pa.Table, names: list[str], d: int | None) -> tuple[NDArray[np.bool_], int | None]:
+    """Which rows have finite numbers in these columns, and d: lists of d numbers; None: of the most frequent length."""
+    import pyarrow as pa
+
+    if len(names) == 1 and (_is_list(table.schema.field(names[0]).type) or _is_written_list(table[names[0]])):
+        cells = table[names[0]].to_pylist()
+        lists = [cells_of.numbers_in(one) if isinstance(one, str) else one for one in cells]
+        lengths = [0 if one is None else len(one) for one in lists]
+        counts = Counter(filter(None, lengths)).most_common(1)
+        d = d or (counts[0][0] if counts else None)
+        return np.array([length == d and _all_finite(one) for one, length in zip(lists, lengths, strict=True)]), d
+    columns = [with_points(table, name) for name in names]
+    numbers = [
+        column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        if _is_number(column.type)
+        else _or_nan(column)
+        for column in columns
+    ]
+    return np.all([np.abs(one) <= arrays.LARGEST for one in numbers], axis=0), d
+
+
+def _all_finite(values: Any) -> bool:
+    return all(value is not None and abs(value) <= arrays.LARGEST for value in values)
+
+
+def _or_nan(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    import pandas as pd
+
+    return pd.to_numeric(pd.Series(column.to_pylist(), dtype="object"), errors="coerce").to_numpy(dtype=np.float64)
 
 
 # --------------------------------------------------------------------------------------------------- which columns
@@ -143,6 +248,14 @@ def dimensions_of(table: pa.Table, requested: str | None, taken: set[str], field
                 f"{field}: {len(lists)} columns hold lists ({listed(lists, 100)}); name the one to read", field=field
             )
         selected = lists or numbers
+        unread = [name for name in names if _VECTORS.fullmatch(name) and name not in {*selected, *taken}]
+        if unread and not lists:
+            held = _first_texts(table[unread[0]]) or [table.schema.field(unread[0]).type]
+            raise InputError(
+                f"{field}: column '{shortened(unread[0])}' holds no vectors that can be read, but '{shortened(held[0], 40)}'; "
+                f"name the columns of the vectors (columns: {listed(names, 80)})",
+                field=field,
+            )
         if not selected:
             raise InputError(
                 f"{field}: no column of lists and no column of numbers (columns: {listed(names, 120) or 'none'})",
@@ -185,7 +298,7 @@ def odd_columns(table: pa.Table, names: list[str]) -> list[str]:
     """Columns unlike the other dimensions: whole numbers among fractions, numbers that only rise or fall, or ten thousand times as
     large as most."""
     points = (
-        np.stack([_numbers_or_nan(with_points(table, name)) for name in names], 1)
+        np.stack([_or_nan(with_points(table, name).slice(0, 2_000)) for name in names], 1)
         if len(names) > 1
         else np.empty((0, 0))
     )
@@ -201,17 +314,16 @@ def odd_columns(table: pa.Table, names: list[str]) -> list[str]:
     return [name for name, is_odd in zip(names, odd, strict=True) if is_odd]
 
 
-def _numbers_or_nan(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    import pandas as pd
-
-    return pd.to_numeric(column.slice(0, 2_000).to_pandas(), errors="coerce").to_numpy(dtype=np.float64)
-
-
 def values_of(table: pa.Table, names: list[str], field: str) -> NDArray[Any]:
     """The vectors in these columns, (n, d). Raises `BadCellError` for the first cell that is not a number."""
     (first, *others) = names
     if not others and (_is_list(table.schema.field(first).type) or _is_written_list(table[first])):
         return _of_lists(table[first], first, field)
+    for name in names:
+        kind = table.schema.field(name).type
+        if not (_is_number(kind) or _is_text(kind) or table[name].null_count == len(table)):
+            held = f"column '{shortened(name)}' holds {shortened(kind, 40)}"
+            raise InputError(f"{field}: {held}, not numbers or lists of numbers", field=field)
     return _of_columns(table, names, field)
 
 
@@ -231,25 +343,28 @@ def _is_number(kind: Any) -> bool:
     return pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)
 
 
-def _first_text(column: pa.ChunkedArray) -> str | None:
+def _is_text(kind: Any) -> bool:
     import pyarrow as pa
 
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-        return None
-    return next((value for cell in column.slice(0, 50) if (value := cell.as_py()) is not None), None)
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _first_texts(column: pa.ChunkedArray) -> list[str]:
+    """The first cells of a column of text that are not empty."""
+    cells = column.slice(0, 50).to_pylist() if _is_text(column.type) else []
+    return [cell for cell in cells if cell and cell.strip()]
 
 
 def _is_written_list(column: pa.ChunkedArray) -> bool:
-    """Whether a column of a text file contains JSON lists: `[0.1, 0.2]`."""
-    first = _first_text(column)
-    return first is not None and first.lstrip().startswith("[")
+    """Whether a column of text holds vectors, such as `[0.1, 0.2]`."""
+    return cells_of.are_vectors(_first_texts(column))
 
 
 def _holds_numbers(column: pa.ChunkedArray) -> bool:
     """Whether a column is a dimension: numbers, or mostly numeric texts, so that one bad cell does not hide a dimension."""
     if _is_number(column.type):
         return True
-    if _first_text(column) is None:
+    if not _first_texts(column):
         return False
     import pandas as pd
 
@@ -261,7 +376,7 @@ def with_points(table: pa.Table, name: str) -> pa.ChunkedArray:
     """A column in which texts of numbers have decimal points."""
     import pyarrow.compute as pc
 
-    commas = text_files.has_decimal_commas(table) and _first_text(table[name]) is not None
+    commas = text_files.has_decimal_commas(table) and _is_text(table[name].type)
     return pc.replace_substring(table[name], ",", ".") if commas else table[name]
 
 
@@ -282,7 +397,6 @@ def _of_columns(table: pa.Table, names: list[str], field: str) -> NDArray[Any]:
 
 
 def _numbers_in(column: pa.ChunkedArray, name: str, field: str) -> NDArray[np.float64]:
-    import pandas as pd
     import pyarrow as pa
 
     if not column.null_count:
@@ -291,7 +405,7 @@ def _numbers_in(column: pa.ChunkedArray, name: str, field: str) -> NDArray[np.fl
             if not np.isnan(written).any():
                 return written
     values = column.to_pylist()
-    numbers = pd.to_numeric(pd.Series(values, dtype="object"), errors="coerce").to_numpy(dtype=np.float64)
+    numbers = _or_nan(column)
     invalid = np.flatnonzero(np.isnan(numbers))
     if len(invalid):
         value = values[invalid[0]]
@@ -330,14 +444,11 @@ def _of_lists(column: pa.ChunkedArray, name: str, field: str) -> NDArray[Any]:
 def _of_written_lists(column: pa.ChunkedArray, name: str, field: str) -> NDArray[Any]:
     rows = []
     for row, text in enumerate(column.to_pylist()):
-        try:
-            values = json.loads(text)
-            rows.append(np.array(values, dtype=np.float64))
-        except (TypeError, ValueError, RecursionError, OverflowError):
-            problem = "it is empty" if text is None else f"'{shortened(text, 30)}' is not a list of numbers"
-            raise BadCellError(row, name, problem, field) from None
-        if rows[-1].ndim != 1:
-            raise BadCellError(row, name, "it holds lists of lists", field)
+        values = None if text is None else cells_of.numbers_in(text)
+        if values is None:
+            problem = "it is empty" if text is None else cells_of.problem_of(text)
+            raise BadCellError(row, name, problem, field)
+        rows.append(values)
     _require_even(np.array([len(row) for row in rows]), name, field)
     return np.stack(rows)
 
@@ -346,14 +457,18 @@ def _require_even(lengths: NDArray[Any], name: str, field: str) -> None:
     odd = np.flatnonzero(lengths != lengths[0])
     if len(odd):
         row = int(odd[0])
-        raise BadCellError(row, name, f"{int(lengths[row])} numbers where earlier rows have {int(lengths[0])}", field)
+        raise BadCellError(row, name, _unlike(int(lengths[row]), int(lengths[0])), field)
+
+
+def _unlike(count: int, d: int) -> str:
+    return f"{count} number{'' if count == 1 else 's'} where other rows have {d}"
 
 
 def _first_null(column: pa.ChunkedArray) -> int:
     return int(np.flatnonzero(column.is_null().to_numpy())[0])
 
 
-class BadCellError(InputError):
+class BadCellError(BadRowError):
     """An invalid cell."""
 
     def __init__(self, row: int, name: str, problem: str, field: str) -> None:

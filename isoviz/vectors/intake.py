@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Literal
 
 from isoviz.errors import InputError
-from isoviz.tables import formats
+from isoviz.tables import catalogue
 from isoviz.vectors import reading, sets
 from isoviz.vectors.reading import Columns
 from isoviz.vectors.sets import Relation, TextSet, VectorSet
@@ -26,6 +25,7 @@ class ImportRequest:
         beside: a table with texts, labels, groups or ids for the vectors of an array.
         relations: a table of pairs with a score, or of queries, documents and relevance.
         name: title on pages; empty for the file's name.
+        skip_bad: leave out rows without a readable vector.
         base: key of a stored set that gets the labels of `beside` or the pairs of `relations`; there is no `file` then.
     """
 
@@ -35,6 +35,7 @@ class ImportRequest:
     beside: str | None = None
     relations: str | None = None
     name: str = ""
+    skip_bad: bool = False
     base: str = ""
 
 
@@ -50,6 +51,7 @@ class SetSummary:
         name: title on pages.
         dimensions: the columns of a table that were read as vectors.
         odd: those of them that look like ids, labels or times.
+        skipped: a sentence on rows without a readable vector, if some were left out.
         saved_from: the address in the app that a page without a server was saved at, if the set was read from one just now.
     """
 
@@ -62,20 +64,28 @@ class SetSummary:
     name: str = ""
     dimensions: tuple[str, ...] = ()
     odd: tuple[str, ...] = ()
+    skipped: str = ""
     saved_from: str = ""
 
 
 def import_file(request: ImportRequest) -> SetSummary:
     """Read a file and store its content. Raises like `isoviz.vectors.read`."""
-    name = request.name or (request.file if request.file.startswith(formats.HUB) else Path(request.file).name)
+    name = request.name or catalogue.title(request.file)
     content: TextSet | VectorSet
     if request.base:
-        content = reading.annotated(_base(request.base), request.beside, request.relations)
+        content = reading.annotated(_base(request.base), request.beside, request.relations, request.columns.label)
     elif request.kind == "texts":
         content = reading.read_texts(request.file, request.columns, relations=request.relations, name=name)
     else:
         read = reading.read if request.kind == "vectors" else reading.read_either
-        content = read(request.file, request.columns, beside=request.beside, relations=request.relations, name=name)
+        content = read(
+            request.file,
+            request.columns,
+            beside=request.beside,
+            relations=request.relations,
+            name=name,
+            skip_bad=request.skip_bad,
+        )
     summary = describe(sets.keep(content))
     assert summary is not None  # stored just now
     saved_from = content.facts.get("saved from", "") if isinstance(content, VectorSet) else ""
@@ -107,4 +117,5 @@ def describe(key: str) -> SetSummary | None:
         facts["name"],
         tuple(read.get("dimensions", ())),
         tuple(read.get("odd", ())),
+        read.get("skipped", ""),
     )

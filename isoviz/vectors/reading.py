@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,10 +13,12 @@ from numpy.typing import NDArray
 
 from isoviz import boundary
 from isoviz.errors import InputError, listed, shortened
-from isoviz.tables import arrays, formats
+from isoviz.metrics.cloud import blocks
+from isoviz.tables import arrays, catalogue, formats
+from isoviz.tables.kinds.page import SAVED_FROM
+from isoviz.tables.protocol import Holds
 from isoviz.vectors import columns as table_columns
 from isoviz.vectors import pairs
-from isoviz.vectors.embedded import reopened
 from isoviz.vectors.sets import TextSet, VectorSet
 
 if TYPE_CHECKING:
@@ -24,12 +27,13 @@ if TYPE_CHECKING:
 
 Content = TypeVar("Content", bound=VectorSet | TextSet)
 
-PAGE: Final = ".html"
-"""Of a page without a server with vectors inside."""
-SUFFIXES: Final = (*arrays.SUFFIXES, *formats.SUFFIXES, PAGE)
-TEXT_SUFFIXES: Final = (".txt", *formats.SUFFIXES)
+VECTORS: Final[tuple[Holds, ...]] = ("array", "table", "vectors")
+"""What vectors can be read from."""
+TEXTS: Final[tuple[Holds, ...]] = ("texts", "table", "vectors")
+"""What texts can be read from."""
 FEWEST: Final = 2
 MOST_TEXTS: Final = 100_000
+_BLOCK: Final = 2**22
 _MOST_COUNTS: Final = 3
 """A table of texts may have up to this many columns of numbers, such as a rating or a year, without being read as vectors."""
 
@@ -59,30 +63,36 @@ def read(
     relations: str | Path | None = None,
     name: str | None = None,
     field: str = "vectors",
+    beside_field: str = "labels",
+    skip_bad: bool = False,
 ) -> VectorSet:
     """Vectors from a file of any format, or from `hub:owner/name:split`.
 
     Args:
-        path: .npy, .npz, .safetensors, .parquet, .arrow, .feather, .csv, .tsv or .jsonl, or a page with vectors inside (.html).
+        path: a file of any format in `isoviz.tables.catalogue`, or a page with vectors inside (.html).
         columns: columns of the file or of `beside`.
-        beside: a table with texts, labels, groups or ids, one row per vector in the same order.
+        beside: a table with texts, labels, groups or ids: one row per vector in the same order, or matched by ids that both have.
         relations: a table of pairs with a score, or of queries, documents and relevance.
         name: title on pages; None for the file's name.
-        field: form field or command-line option of the file, for errors.
+        field, beside_field: form fields or command-line options of the file and of `beside`, for errors.
+        skip_bad: leave out rows without a readable vector; the fact `skipped` says how many.
 
     Raises:
         InputError: the file cannot be used; names the row (from 1) and column, if any.
     """
     path_text = str(path)
-    if Path(path_text).suffix.lower() == PAGE:
-        points, row_data, address = reopened(path_text, field)
-        title, facts = name or Path(path_text).name, {"saved from": address} if address else {}
-        return _with_pairs(from_points(points, row_data, name=title, facts=facts, field=field), relations)
-    if Path(path_text).suffix.lower() in arrays.SUFFIXES:
-        return _vectors_of(None, path_text, columns, beside, relations, name, field)
-    _require_known(path_text, SUFFIXES, field)
-    table = formats.read(path_text, field, _as_text(columns))
-    return _vectors_of(table, path_text, columns, beside, relations, name, field)
+    table = None
+    if holds(path_text, field, VECTORS) != "array":
+        table = formats.read(path_text, field, _as_text(columns), VECTORS)
+    return _vectors_of(table, path_text, columns, beside, relations, name, field, skip_bad, beside_field)
+
+
+def holds(path: str, field: str, wanted: Sequence[Holds] = ()) -> Holds:
+    """What a file or another source holds. Raises `InputError` for a file that holds none of what is wanted."""
+    if catalogue.remote(path) is not None:
+        return "table"
+    with formats.naming_field(field):
+        return catalogue.identified(boundary.file(path, field), *wanted).holds
 
 
 def read_either(
@@ -93,13 +103,14 @@ def read_either(
     relations: str | None = None,
     name: str | None = None,
     field: str = "vectors",
+    skip_bad: bool = False,
 ) -> VectorSet | TextSet:
     """Vectors if the file has some, else texts. A table of texts with up to `_MOST_COUNTS` columns of numbers counts as texts."""
-    suffix = Path(path).suffix.lower()
-    if suffix == ".txt":
+    kind = holds(path, field)
+    if kind == "texts":
         return read_texts(path, columns, relations=relations, name=name)
-    if columns.points is not None or not (path.startswith(formats.HUB) or suffix in formats.SUFFIXES):
-        return read(path, columns, beside=beside, relations=relations, name=name, field=field)
+    if columns.points is not None or kind != "table":
+        return read(path, columns, beside=beside, relations=relations, name=name, field=field, skip_bad=skip_bad)
     table = formats.read(path, field, _as_text(columns))
     places = table_columns.places_of(table.column_names, _requested(columns), field)
     assigned = set(places.values())
@@ -107,7 +118,7 @@ def read_either(
     texts = "text" in places or len(_text_columns(table, {*assigned, *numbers})) == 1
     if not table_columns.list_columns(table, assigned) and (not numbers or (texts and len(numbers) <= _MOST_COUNTS)):
         return _texts_of(table, path, columns, relations, name, "texts")
-    return _vectors_of(table, path, columns, beside, relations, name, field)
+    return _vectors_of(table, path, columns, beside, relations, name, field, skip_bad)
 
 
 def _vectors_of(
@@ -118,27 +129,121 @@ def _vectors_of(
     relations: str | Path | None,
     name: str | None,
     field: str,
+    skip_bad: bool,
+    beside_field: str = "labels",
 ) -> VectorSet:
     """Vectors of a table or an array file."""
+    import pandas as pd
+
     facts: dict[str, Any] = {}
+    own = pd.DataFrame()
     if table is None:
         points = arrays.read(path_text, columns.points, field)
-        facts = {"array": columns.points}
+        good = _finite_rows(points) if skip_bad else np.ones(len(points), dtype=bool)
+        facts = {"array": columns.points} | ({} if good.all() else {"skipped": _skipped(good)})
+        points = points if good.all() else points[good]
     else:
-        places = table_columns.places_of(table.column_names, _requested(columns), field)
+        of_table = columns if beside is None else _present(columns, table.column_names)
+        places = table_columns.places_of(table.column_names, _requested(of_table), field)
         dimensions = table_columns.dimensions_of(table, columns.points, set(places.values()), field)
         odd = [] if columns.points or len(dimensions) == 1 else table_columns.odd_columns(table, dimensions)
-        points, facts = table_columns.values_of(table, dimensions, field), {"dimensions": dimensions, "odd": odd}
-    if beside is not None:
-        table = formats.read(beside, field, _as_text(columns))
-    row_data = None if table is None else _columns_of(table, columns, field)
-    if row_data is not None and len(row_data) != len(points):
+        rows = table_columns.Rows(field, skip_bad)
+        points = next(rows.read([table], dimensions), np.empty((0, 0), dtype=np.float32))
+        facts = {"dimensions": dimensions, "odd": odd}
+        if skipped := rows.finish():
+            facts["skipped"] = skipped
+        if address := (table.schema.metadata or {}).get(SAVED_FROM):
+            facts["saved from"] = address.decode()
+        good = np.concatenate([np.ones(0, dtype=bool), *rows.kept])
+        own = _columns_of(table, of_table, field)
+    own = own.reindex(range(len(good)))
+    row_data = own if beside is None else _joined(own, beside, columns, beside_field)
+    checked = from_points(
+        points, row_data[good].reset_index(drop=True), name=name or catalogue.title(path_text), facts=facts, field=field
+    )
+    return _with_pairs(checked, relations)
+
+
+def _present(columns: Columns, names: Sequence[str]) -> Columns:
+    """The columns without those that are not in a table, because they are in the one beside it."""
+    return Columns(columns.points, *(name if name in names else None for name in _requested(columns).values()))
+
+
+def _joined(own: pd.DataFrame, name: str | Path, columns: Columns, field: str) -> pd.DataFrame:
+    """The rows with the columns of a table beside them: by id, where both have ids, else in the same order.
+
+    Raises:
+        InputError: the table has no known column, another number of rows, or none of these ids.
+    """
+    other = _beside(name, len(own), columns, field, by_id="id" in own)
+    if "id" in other and "id" in own:
+        by_id = other.set_index("id").reindex(own["id"]).reset_index()
+        if not own["id"].isin(other["id"]).any():
+            raise InputError(
+                f"{field}: no row of the set has one of these ids, such as '{shortened(other['id'].iloc[0])}'",
+                field=field,
+                advice="Without a column 'id', rows are matched by their order.",
+            )
+        other = by_id
+    return own.assign(**{str(column): other[column] for column in other})[
+        [column for column in table_columns.NAMES if column in own or column in other]
+    ]
+
+
+def _finite_rows(points: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which rows of an array are finite."""
+    if points.dtype.kind != "f":
+        return np.ones(len(points), dtype=bool)
+    good = [np.isfinite(block).all(axis=1) for _, block in blocks(points, max(1, _BLOCK // points.shape[1]))]
+    return np.concatenate(good)
+
+
+def _skipped(good: NDArray[np.bool_]) -> str:
+    bad = np.flatnonzero(~good)
+    return (
+        f"{len(bad):,} of {len(good):,} rows have numbers that are not finite, the first is row {bad[0] + 1}; left out"
+    )
+
+
+def _beside(name: str | Path, n: int, columns: Columns, field: str, *, by_id: bool = False) -> pd.DataFrame:
+    """Texts, labels, groups and ids from a table beside n vectors. A single column of another name holds labels, and needs no header:
+    so the TensorFlow projector writes them.
+
+    Args:
+        by_id: a table with ids may have another number of rows.
+
+    Raises:
+        InputError: no column is known, or another number of rows.
+    """
+    import pandas as pd
+
+    table = formats.read(name, field, _as_text(columns))
+    names = table.column_names
+    if table_columns.places_of(names, _requested(columns), field):
+        row_data = _columns_of(table, columns, field)
+    elif len(names) == 1:
+        headless = len(table) + 1 == n and names[0] != "1"
+        row_data = pd.DataFrame(
+            {"label": [*names, *table[0].cast("string").to_pylist()] if headless else table[0].to_pandas()}
+        )
+    else:
+        shown = shortened(catalogue.title(str(name)))
         raise InputError(
-            f"{field}: {len(points):,} vectors, but {len(row_data):,} rows of texts, labels or ids",
+            f"{field}: '{shown}' has no column 'label', 'text', 'group' or 'id'; name one of its columns: {listed(names, 100)}",
             field=field,
         )
-    title = name or Path(path_text).name
-    return _with_pairs(from_points(points, row_data, name=title, facts=facts, field=field), relations)
+    if len(row_data) != n and not (by_id and "id" in row_data):
+        count = (
+            f"{len(row_data):,} labels, but {n:,} rows"
+            if by_id
+            else f"{n:,} vectors, but {len(row_data):,} rows of texts, labels or ids"
+        )
+        header = (
+            f"; the first line, '{shortened(names[0], 30)}', was read as the header" if len(row_data) + 1 == n else ""
+        )
+        by = "; add a column 'id' to match them" if by_id else ""
+        raise InputError(f"{field}: {count}{header}{by}", field=field)
+    return row_data
 
 
 def _with_pairs(content: Content, relations: str | Path | None) -> Content:
@@ -149,27 +254,41 @@ def _with_pairs(content: Content, relations: str | Path | None) -> Content:
     return replace(content, pairs=rated, relation=relation)
 
 
-def array(name: str, column: str | None = None, field: str = "vectors") -> NDArray[Any]:
+def array(name: str, column: str | None = None, field: str = "vectors", skip_bad: bool = False) -> NDArray[Any]:
     """The points of `named_array`."""
-    return named_array(name, column, field)[0]
+    return named_array(name, column, field, skip_bad)[0]
 
 
-def named_array(name: str, column: str | None, field: str) -> tuple[NDArray[Any], list[str]]:
-    """The points of a file of any format, (n, d), unchecked and possibly memory-mapped; and the columns of a table with them.
+def named_array(name: str, column: str | None, field: str, skip_bad: bool = False) -> tuple[NDArray[Any], list[str]]:
+    """The points of a file of any format, (n, d) with d at least 2, possibly memory-mapped; and the columns of a table with them.
 
     Args:
-        name: the file, or `hub:owner/name:split`.
+        name: the file, or another source (`hub:owner/name:split`).
         column: see `Columns.points`.
+        skip_bad: leave out rows without a readable vector, with a warning.
 
     Raises:
-        InputError: like `read`, except for non-finite values and for few points or dimensions.
+        InputError: like `read`, except for few points; the numbers of an array file are not checked.
     """
-    if Path(name).suffix.lower() not in formats.SUFFIXES and not name.startswith(formats.HUB):
-        return arrays.read(name, column, field), []
-    points, dimensions = table_columns.points_of(name, column, field)
+    if holds(name, field, VECTORS) == "array":
+        points, dimensions = arrays.read(name, column, field), list[str]()
+        if skip_bad and not (good := _finite_rows(points)).all():
+            warnings.warn(f"{field}: {_skipped(good)}", stacklevel=2)
+            points = points[good]
+    else:
+        points, dimensions = table_columns.points_of(name, column, field, skip_bad)
     if 0 in points.shape:
         raise InputError(f"{field}: '{name}' contains no points: its shape is {points.shape}", field=field)
+    _require_dimensions(points, dimensions, field)
     return points, dimensions
+
+
+def _require_dimensions(points: NDArray[Any], dimensions: Sequence[str], field: str) -> None:
+    if points.shape[1] < 2:
+        where = f" (column '{shortened(dimensions[0])}')" if dimensions else ""
+        raise InputError(
+            f"{field}: the vectors have {points.shape[1]} dimension{where}; at least 2 are needed", field=field
+        )
 
 
 def from_points(
@@ -187,11 +306,10 @@ def from_points(
         raise InputError(f"{field}: the shape is {points.shape}; expected (vectors, dimensions)", field=field)
     if points.dtype.kind not in "fiu":
         raise InputError(f"{field}: the array holds {points.dtype}, not numbers", field=field)
-    n, d = points.shape
+    n = len(points)
     if n < FEWEST:
         raise InputError(f"{field}: {n} vector{'' if n == 1 else 's'}; at least {FEWEST} are needed", field=field)
-    if d < 2:
-        raise InputError(f"{field}: the vectors have {d} dimension; at least 2 are needed", field=field)
+    _require_dimensions(points, (facts or {}).get("dimensions", ()), field)
     if points.dtype not in (np.float32, np.float64):
         arrays.check_finite(points, field)  # reports an overflow in the file's own type
         points = points.astype(np.float32 if points.dtype.itemsize <= 2 else np.float64)
@@ -209,19 +327,8 @@ def read_texts(
     field: str = "texts",
 ) -> TextSet:
     """Texts from a .txt file, one per line, or from a table's column. Raises like `read`."""
-    title = name or Path(str(path)).name
-    if Path(str(path)).suffix.lower() == ".txt":
-        with boundary.parsing(f"{title} cannot be read as text", field):
-            file_path = boundary.file(path, field)
-            try:
-                content = file_path.read_text(encoding="utf-8-sig")
-            except UnicodeDecodeError as error:
-                raise InputError(
-                    f"{field}: {title} is not UTF-8 (byte {error.start:,}); save it as UTF-8", field=field
-                ) from None
-        return _with_pairs(from_texts(content.splitlines(), name=title, field=field), relations)
-    _require_known(str(path), TEXT_SUFFIXES, field)
-    return _texts_of(formats.read(path, field, _as_text(columns)), str(path), columns, relations, name, field)
+    table = formats.read(path, field, _as_text(columns), TEXTS)
+    return _texts_of(table, str(path), columns, relations, name, field)
 
 
 def _texts_of(
@@ -236,7 +343,7 @@ def _texts_of(
                 f"{field}: name the column of the texts (columns: {listed(table.column_names, 120)})", field=field
             )
         row_data = _columns_of(table, replace(columns, text=texts[0]), field)
-    return _with_pairs(_checked_texts(row_data, name or Path(path).name, field), relations)
+    return _with_pairs(_checked_texts(row_data, name or catalogue.title(path), field), relations)
 
 
 def from_texts(lines: Sequence[str], *, name: str = "pasted texts", field: str = "texts") -> TextSet:
@@ -264,7 +371,10 @@ def _checked_texts(row_data: pd.DataFrame, name: str, field: str) -> TextSet:
 
 
 def annotated(
-    content: TextSet | VectorSet, labels: str | Path | None = None, relations: str | Path | None = None
+    content: TextSet | VectorSet,
+    labels: str | Path | None = None,
+    relations: str | Path | None = None,
+    column: str | None = None,
 ) -> TextSet | VectorSet:
     """A set with the labels or the pairs of further files; pairs replace those it has.
 
@@ -273,6 +383,7 @@ def annotated(
     Args:
         labels: a table with a column `label`, and `id`s or one row per vector in the same order.
         relations: see `read`.
+        column: the column of labels, if it has another name.
 
     Raises:
         InputError: the file does not fit the set (field `labels` or `pairs`).
@@ -283,37 +394,27 @@ def annotated(
     if "id" not in row_data:
         row_data.insert(0, "id", pd.Series(range(1, content.n + 1), dtype=object).astype(str))
     if labels is not None:
-        table = _columns_of(formats.read(labels, "labels", _as_text(Columns())), Columns(), "labels")
-        if "label" not in table:
-            raise InputError("labels: the file has no column 'label'", field="labels")
-        if "id" in table:
-            matched = row_data["id"].map(table.set_index("id")["label"])
-            if matched.isna().all():
-                raise InputError(
-                    f"labels: no row of the set has one of these ids, such as '{shortened(table['id'].iloc[0])}'",
-                    field="labels",
-                    advice="Without a column 'id', rows are matched by their order.",
-                )
-            row_data["label"] = matched
-        elif len(table) != content.n:
-            raise InputError(
-                f"labels: {len(table):,} labels, but {content.n:,} rows; add a column 'id' to match them",
-                field="labels",
-            )
-        else:
-            row_data["label"] = table["label"]
+        joined = _joined(row_data, labels, Columns(label=column), "labels")
+        if "label" not in joined:
+            raise no_labels(labels)
+        row_data["label"] = joined["label"]
     return _with_pairs(replace(content, columns=row_data), relations)
 
 
+def no_labels(name: str | Path) -> InputError:
+    """The error of a table without a column of labels."""
+    names = listed(formats.read(name, "labels").column_names, 100)
+    title = shortened(catalogue.title(str(name)))
+    return InputError(f"labels: '{title}' has no column 'label'; name one of its columns: {names}", field="labels")
+
+
+def names_file(text: str) -> bool:
+    """Whether the value of an option that takes a column or a file names a file or another source."""
+    every: tuple[Holds, ...] = ("table", "texts", "vectors", "array", "nothing")
+    return catalogue.remote(text) is not None or catalogue.is_known(text, *every)
+
+
 # ------------------------------------------------------------------------------------------------------------- helpers
-
-
-def _require_known(path: str, suffixes: Sequence[str], field: str) -> None:
-    suffix = Path(path).suffix.lower()
-    if not path.startswith(formats.HUB) and suffix not in suffixes:
-        boundary.file(path, field)
-        shown = f"'{shortened(Path(path).name)}' ends in '{suffix or 'nothing'}'"
-        raise InputError(f"{field}: {shown} (allowed: {', '.join(suffixes)})", field=field)
 
 
 def _requested(columns: Columns) -> dict[str, str | None]:
@@ -341,19 +442,23 @@ def _is_text(kind: Any) -> bool:
 def _columns_of(table: pa.Table, columns: Columns, field: str) -> pd.DataFrame:
     """`id`, `text`, `label` and `group` of a table, if present, each of one type. Only ids must be complete."""
     import pandas as pd
+    import pyarrow as pa
 
     places = table_columns.places_of(table.column_names, _requested(columns), field)
     roles = {}
     for column, place in places.items():
+        kind = table.schema.field(place).type
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            held = "lists" if pa.types.is_list(kind) else f"{shortened(kind, 40)}"
+            raise InputError(
+                f"{field}: column '{shortened(place)}' holds {held}; {column} must have one value per row", field=field
+            )
         values = table[place].to_pandas()
         if isinstance(values.dtype, pd.CategoricalDtype):
             values = values.astype(object).infer_objects()
-        if any(isinstance(value, (list, dict, np.ndarray)) for value in values.head(100)):
-            raise InputError(
-                f"{field}: column '{shortened(place)}' holds lists; {column} must have one value per row", field=field
-            )
         if column == "text":
-            values = values.fillna("").astype("str")
+            plain = values if _is_text(kind) else values.astype(object).map(str, na_action="ignore")
+            values = plain.fillna("").astype("str")
         elif column == "id":
             pairs.refuse_first(values.isna(), values, place, "it is empty", field)
             values = pairs.as_ids(values)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from isoviz import tasks
 from isoviz.access import uploads
-from isoviz.errors import DataError
+from isoviz.errors import DataError, InputError
+from isoviz.vectors.intake import ImportRequest
+from tests.tables.samples import through_file
 
 TRAIN = b"sentence,label\nThe cat sleeps.,1\nCat the sleep.,0\n"
 CHECK = b"sentence,label\nThe dog runs.,1\nDog run the.,0\n"
@@ -73,7 +76,7 @@ def test_own_files_are_kept_with_or_without_a_validation(tmp_path: Path) -> None
         ({"train": ("a.csv", b"")}, "is empty"),
         ({"train": ("a.csv", b"Was,Laune\n")}, "has no rows"),
         ({"train": ("a.exe", b"MZ")}, r"ends in '.exe' \(allowed: .parquet"),
-        ({"train": ("a.parquet", b"PAR1")}, "cannot be read as parquet"),
+        ({"train": ("a.parquet", b"PAR1")}, "cannot be read as Parquet"),
         ({"validation": ("a.csv", b"a,b\n1,2\n")}, "train file is missing"),
     ],
 )
@@ -83,3 +86,14 @@ def test_own_files_that_are_no_tables_are_not_kept(
     with pytest.raises(DataError, match=message):
         uploads.save(tmp_path, files)
     assert not (tmp_path / "uploads").exists() or list((tmp_path / "uploads").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["mine.npy", "C:\\data\\mine.npy", "../../mine.npy"])
+def test_an_error_names_an_uploaded_file_and_never_the_servers_path(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match=r"^vectors: 'mine\.npy' is not a NumPy array: its content is text$"):
+        uploads.save_vectors(tmp_path, ImportRequest("vectors"), {"file": (name, b"0.1 0.2\n0.3 0.4\n")})
+    with pytest.raises(InputError, match=r"^labels: 'mine\.npy' is a NumPy array") as refused:
+        content = through_file(".npy", lambda path: np.save(path, np.arange(6.0)))
+        files = {"file": ("a.csv", b"x,y\n1,2\n2,3\n4,9\n"), "beside": (name, content)}
+        uploads.save_vectors(tmp_path, ImportRequest("vectors"), files)
+    assert str(tmp_path) not in str(refused.value)

@@ -24,7 +24,7 @@ from factory.record_gallery import FOLDER, GALLERY
 from isoviz import vectors
 from isoviz.__main__ import main
 from isoviz.errors import InputError
-from isoviz.vectors import demo_sets, embedded
+from isoviz.vectors import demo_sets
 from isoviz.vectors.sets import VectorSet
 from isoviz.whatif.texts import FIRST_LAYER, TextsRequest, recorded
 from tests.dashboard.reading import drawn, packages_scanned_once
@@ -142,10 +142,11 @@ def test_the_file_can_have_the_vectors_and_no_texts(tmp_path: Path) -> None:
         frozen.content("/whatif?whatif_from=Vectors+or+texts&token=secret", ["with_vectors", "without_texts"])
     )
     assert "secret" not in file.read_text()
-    points, columns, address = embedded.reopened(file)
+    inside = vectors.read(file)
     shown = vectors.load(recorded(TextsRequest(demo_sets.RETRIEVAL, layer=FIRST_LAYER)) or "")
-    np.testing.assert_array_equal(points, shown.points)
-    assert address.startswith("/whatif?") and "text" in shown.columns and (columns is None or "text" not in columns)
+    np.testing.assert_array_equal(inside.points, shown.points)
+    assert inside.facts["saved from"].startswith("/whatif?")
+    assert "text" in shown.columns and "text" not in inside.columns
     with pytest.raises(InputError) as refused:
         frozen.content("/tradeoffs", ["with_vectors"])
     assert refused.value.field == "with_vectors"

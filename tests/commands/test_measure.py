@@ -15,6 +15,7 @@ from isoviz import metrics, tasks
 from isoviz.__main__ import main
 from isoviz.demo import bundled_model_dir
 from isoviz.models import extract, profile
+from isoviz.tables.kinds import npy
 from tests import tiny
 from tests.models.sentence_folders import make
 
@@ -90,8 +91,8 @@ def test_big_arrays_are_mapped_and_read_in_blocks_to_the_same_values(call, tmp_p
     monkeypatch.setattr(profile, "STREAM_ABOVE", 100)
     monkeypatch.setattr(profile, "_BLOCK_ROWS", 77)
     maps = []
-    load = np.load
-    monkeypatch.setattr(np, "load", lambda *a, **k: maps.append(load(*a, **k)) or maps[-1])
+    mapped = npy.mapped
+    monkeypatch.setattr(npy, "mapped", lambda *a: maps.append(mapped(*a)) or maps[-1])
     blocks = json.loads(call("--embeddings", path, "--json")[1])
     assert isinstance(maps[0], np.memmap)
     for name in ("isoscore", "isoscore_unbiased", "ev", "mean_cosine", "effective_rank", "twonn"):
@@ -179,7 +180,7 @@ BAD = [
     ("nan", lambda path: np.save(path, np.array([[1.0, np.nan], [2, 3]])), "row 1, dimension 2: the number is NaN"),
     ("complex", lambda path: np.save(path, np.ones((5, 2)) * 1j), "real numbers"),
     ("words", lambda path: np.save(path, np.array([["a", "b"]])), "must be numbers"),
-    ("zip", lambda path: path.write_bytes(b"PK\x03\x04nothing"), "cannot be read as .npz"),
+    ("zip", lambda path: path.write_bytes(b"PK\x03\x04nothing"), "is not a NumPy array"),
 ]
 
 

@@ -181,7 +181,7 @@ def test_six_lines_of_numpy_give_the_same_numbers(tmp_path: Path) -> None:
         (lambda points: np.where(np.arange(len(points))[:, None] > 4, 0.0, points), "10 rows that are not zero"),
         (
             lambda points: np.where(np.arange(len(points))[:, None] == 4, np.nan, points),
-            "row 4 has values that are not finite",
+            "row 5 has values that are not finite",
         ),
         (lambda points: points[0], "expected numbers in two dimensions"),
     ],

@@ -73,7 +73,7 @@ def test_a_csv_of_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         stream.write("text,label\n")
         for _ in range(80):
             stream.write("x" * 2**20)
-    with pytest.raises(InputError, match="cannot be read as csv: field larger than field limit"):
+    with pytest.raises(InputError, match="cannot be read as CSV: field larger than field limit"):
         reading.preview(str(path))
     monkeypatch.setenv("ISOVIZ_READ_MEMORY", "0.05")
     with pytest.raises(InputError, match="ISOVIZ_READ_MEMORY"):

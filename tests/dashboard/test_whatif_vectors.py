@@ -29,8 +29,8 @@ from isoviz.readouts.image import Image
 from isoviz.readouts.isotropy import Isotropy
 from isoviz.readouts.upgrade import upgrade
 from isoviz.statistics.paired_bootstrap import Difference
+from isoviz.tables.kinds.page import START
 from isoviz.vectors import VectorSet, demo_sets
-from isoviz.vectors.embedded import START
 from isoviz.vectors.sets import STORE, stored
 from isoviz.whatif import chains
 from isoviz.whatif.curves import CurvePoint

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import json
 import os
@@ -19,12 +20,13 @@ import pyarrow.parquet
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from isoviz import tasks
+from isoviz import tasks, vectors
 from isoviz.errors import LONGEST, InputError
-from isoviz.tables import arrays
+from isoviz.tables import arrays, catalogue
 from isoviz.tasks import own
 from isoviz.tasks.protocol import OwnTask
 from tests.fuzzing import nasty
+from tests.tables.samples import SAMPLES
 
 Content = tuple[str, bytes]
 """A file's name and its bytes."""
@@ -161,7 +163,19 @@ def _whole_tables() -> list[Content]:
     ]  # fmt: skip
 
 
-WHOLE = (*_whole_arrays(), *_whole_tables())
+def _whole_formats() -> list[Content]:
+    """One file of each format, and of each text format gzipped."""
+    found = [(slug, catalogue.catalogue()[slug], make()) for slug, make in SAMPLES.items()]
+    plain = [(f"{slug}{one.endings[0]}", content) for slug, one, content in found]
+    packed = [
+        (f"{slug}{one.endings[0]}.gz", gzip.compress(content)) for slug, one, content in found if one.compressible
+    ]
+    answer = {"custom_id": "a", "response": {"body": {"data": [{"embedding": "AACAPwAAAEA="}, {"embedding": [1, 2]}]}}}
+    return [*plain, *packed, ("openai.jsonl", json.dumps(answer).encode() * 2), ("loose.txt", b"12 3 4\n. . 1 2 3\n")]
+
+
+WHOLE = (*_whole_formats(), *_whole_arrays(), *_whole_tables())
+ENDINGS = catalogue.endings("array", "table", "vectors", "texts", "nothing")
 
 
 @st.composite
@@ -169,7 +183,7 @@ def damaged(draw: st.DrawFn) -> Content:
     """One of `WHOLE`: intact, truncated, or with bytes changed, inserted or removed, with its own or another suffix."""
     name, content = WHOLE[draw(st.integers(0, len(WHOLE) - 1))]
     if draw(st.booleans()):
-        ending = draw(st.sampled_from((".npy", ".npz", ".safetensors", ".csv", ".tsv", ".jsonl", ".parquet")))
+        ending = draw(st.sampled_from((*ENDINGS, ".csv.gz", ".txt.gz", "")))
         name = name if draw(st.booleans()) else name.split(".")[0] + ending
     kind = draw(st.sampled_from(("none", "cut", "change", "insert", "remove")))
     place = draw(st.integers(0, max(0, len(content) - 1)))
@@ -235,7 +249,11 @@ def check(case: tuple[Content, dict[str, str]], folder: Path) -> int:
     (name, content), chosen = case
     path = folder / name
     path.write_bytes(content)
-    readers: list[Callable[[], object]] = [lambda: arrays.read(str(path))]
+    readers: list[Callable[[], object]] = [
+        lambda: arrays.read(str(path)),
+        lambda: vectors.reading.array(str(path)),
+        lambda: vectors.reading.read_either(str(path), skip_bad=True),
+    ]
     if path.suffix in (".csv", ".tsv", ".jsonl", ".parquet"):
         readers += [lambda: own.guess_columns(own.preview(path)), lambda: _as_task(path, chosen)]
     refused = 0

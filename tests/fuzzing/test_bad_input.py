@@ -114,15 +114,15 @@ def test_inputs_that_once_ended_in_a_traceback(line: str, unchanged: Path, monke
 def test_files_are_read_or_refused(tmp_path: Path) -> None:
     outcome = collect(st.tuples(files.damaged(), files.columns), lambda case: files.check(case, tmp_path), 100)
     assert not outcome.faults, str(outcome)
-    assert outcome.answers[0] and outcome.answers[2]
+    assert outcome.answers[0] and outcome.answers[3]
 
 
 def test_whole_files_are_read(tmp_path: Path) -> None:
     chosen = {"text": "text", "label": "label"}
-    for name in ("points.npy", "points.npz", "points.safetensors"):
+    for name in ("points.npy", "points.npz", "points.safetensors", "hdf5.h5", "faiss.faiss", "torch.pt", "fbin.fbin"):
         assert files.check(((name, dict(files.WHOLE)[name]), chosen), tmp_path) == 0
-    for name in ("good.csv", "good.tsv", "good.jsonl", "good.parquet"):  # a table is no array
-        assert files.check(((name, dict(files.WHOLE)[name]), chosen), tmp_path) == 1
+    for name in ("good.csv", "good.tsv", "good.jsonl", "good.parquet"):  # a table of texts
+        assert files.check(((name, dict(files.WHOLE)[name]), chosen), tmp_path) == 2
 
 
 def test_model_folders_are_read_or_refused(tmp_path: Path, tiny_models: TinyModels) -> None:

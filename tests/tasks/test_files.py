@@ -29,12 +29,14 @@ def write(folder, suffix, **splits):
             table.to_csv(path, index=False)
         elif suffix == ".tsv":
             table.to_csv(path, index=False, sep="\t")
+        elif suffix in (".arrow", ".feather", ".ipc"):
+            table.to_feather(path)
         else:
             table.to_json(path, orient="records", lines=True)
     return folder
 
 
-@pytest.mark.parametrize("suffix", files.SUFFIXES)
+@pytest.mark.parametrize("suffix", files.allowed())
 def test_every_format_gives_the_same_rows(tmp_path, suffix):
     table = frame(idx=range(6))
     table.loc[0, "sentence"] = 'NA, she said: "naïve"'
@@ -195,7 +197,7 @@ def test_a_file_of_empty_lines_is_empty(tmp_path, content):
         files.tabular(tmp_path / "a.csv")
 
 
-@pytest.mark.parametrize("suffix", files.SUFFIXES)
+@pytest.mark.parametrize("suffix", files.allowed())
 def test_empty_and_broken_files(tmp_path, suffix):
     write(tmp_path, suffix, train=frame(), validation=frame())
     broken = tmp_path / f"train{suffix}"
@@ -219,16 +221,14 @@ def test_two_hundred_megabytes_of_csv(tmp_path):
     write(tmp_path, ".csv", train=frame(), validation=frame())
     with open(tmp_path / "train.csv", "wb") as stream:
         stream.truncate(200_000_000)  # sparse: takes no room
-    with pytest.raises(
-        DataError, match="train.csv has 200 MB; csv and jsonl are read up to 100 MB, save it as parquet"
-    ):
+    with pytest.raises(DataError, match="'train.csv' has 200 MB; CSV is read up to 100 MB here, save it as parquet"):
         tasks.load(COLA, tmp_path)
 
 
 def test_folders(tmp_path):
     with pytest.raises(DataError, match="not a folder"):
         tasks.load(COLA, tmp_path / "nowhere")
-    with pytest.raises(DataError, match=r"no train split .*train.parquet, train.csv, train.jsonl, train.tsv"):
+    with pytest.raises(DataError, match=r"no train split .*looked for train as .parquet, .csv, .tsv, .jsonl"):
         tasks.load(COLA, tmp_path)
     write(tmp_path, ".csv", train=frame())
     with pytest.raises(DataError, match="no validation split"):
@@ -291,7 +291,7 @@ def test_shards_are_one_split_and_must_be_complete(tmp_path):
         tasks.load(COLA, tmp_path)
 
 
-@pytest.mark.parametrize("suffix", files.SUFFIXES)
+@pytest.mark.parametrize("suffix", files.allowed())
 @pytest.mark.parametrize("limit", [1, 3, 7, 20, 50])
 def test_capped_rows_are_a_subset_of_the_full_data(tmp_path, suffix, limit):
     table = frame(20, sentence=[f"text {i}" for i in range(20)])

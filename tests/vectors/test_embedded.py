@@ -9,7 +9,8 @@ import pytest
 
 from isoviz import vectors
 from isoviz.errors import InputError
-from isoviz.vectors.embedded import START, embedded
+from isoviz.tables.kinds.page import START
+from isoviz.vectors.embedded import embedded
 from isoviz.vectors.sets import VectorSet
 
 

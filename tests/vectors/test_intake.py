@@ -77,8 +77,10 @@ def test_labels_and_pairs_are_added_to_a_stored_set(tmp_path: Path) -> None:
     assert paired.relation == "similarity" and "label" in paired.columns
 
     for content, problem in (
-        ("topic\na\nb\n", "no column 'label'"),
+        ("topic,year\na,1\nb,2\n", "no column 'label', .*name one of its columns: topic, year"),
+        ("id,topic\n1,a\n2,b\n", "no column 'label'; name one of its columns: id, topic"),
         ("label\na\nb\n", "2 labels, but 4 rows"),
+        ("label\na\nb\nc\n", "3 labels, but 4 rows; the first line, 'label', was read as the header"),
         ("id,label\nx,a\n", "no row of the set has one of these ids, such as 'x'"),
     ):
         (tmp_path / "bad.csv").write_text(content)

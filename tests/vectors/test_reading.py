@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from safetensors.numpy import save_file
 from isoviz import vectors
 from isoviz.errors import InputError
 from isoviz.jobs.results import ARRAYS
+from isoviz.tables import catalogue
 from isoviz.vectors import Columns
 from isoviz.vectors import columns as table_columns
 
@@ -80,7 +82,7 @@ def test_every_format_gives_the_same_vectors(tmp_path: Path, name: str) -> None:
     assert read.points.dtype in (np.float32, np.float64)
     np.testing.assert_allclose(read.points, POINTS, rtol=1e-6)
     assert (read.n, read.d, read.name) == (12, 3, name)
-    if path.suffix.lower() not in vectors.reading.arrays.SUFFIXES:
+    if path.suffix.lower() not in catalogue.endings("array"):
         assert {column: read.columns[column].tolist() for column in read.columns} == KNOWN
 
 
@@ -297,3 +299,164 @@ def test_labels_ids_and_texts_stay_as_they_are_written(tmp_path: Path) -> None:
     assert content["label"].tolist()[-2:] == ["00", "1"] and content["group"].tolist()[:2] == [0, 1]
     path = write_csv(tmp_path / "b.csv", "said;a;b", [f"{row},50;0,5;{row},25" for row in range(9)] + ["four;1,5;x"])
     assert vectors.read_texts(path, Columns(text="said")).columns["text"].tolist()[:2] == ["0,50", "1,50"]
+
+
+def _cells(path: Path, header: str, rows: list[str]) -> Path:
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return path
+
+
+WRITTEN = {
+    "bars": lambda row: "|".join(map(str, row)),
+    "commas": lambda row: f'"{",".join(map(str, row))}"',
+    "blanks": lambda row: " ".join(map(str, row)),
+    "brackets": lambda row: f'"[{"  ".join(map(str, row))}]"',
+    "array": lambda row: f'"array([{", ".join(map(str, row))}], dtype=float32)"',
+    "tensor": lambda row: f"\"tensor([{', '.join(map(str, row))}], device='cuda:0', grad_fn=<DivBackward0>)\"",
+    "braces": lambda row: f'"{{{",".join(map(str, row))}}}"',
+    "base64": lambda row: base64.b64encode(np.array(row, "<f4").tobytes()).decode(),
+}
+FOURS = np.random.default_rng(1).normal(size=(20, 4)).round(4)
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_a_vector_in_one_cell_is_read_beside_an_id_of_another_name(tmp_path: Path, kind: str) -> None:
+    rows = [f"{100 + place},{WRITTEN[kind](row.tolist())}" for place, row in enumerate(FOURS)]
+    read = vectors.read(_cells(tmp_path / "a.csv", "item,content", rows))
+    np.testing.assert_allclose(read.points, FOURS, rtol=1e-6)
+    assert read.facts["dimensions"] == ["content"]
+
+
+@pytest.mark.parametrize(
+    "cell, problem",
+    [
+        (
+            "[0.1 0.2 ... 0.9]",
+            r"row 1, column 'embedding': '\[0.1 0.2 ... 0.9\]': the numbers are missing where numpy wrote",
+        ),
+        ("0.1/0.2/0.3/0.4", "column 'embedding' holds no vectors that can be read, but '0.1/0.2/0.3/0.4'"),
+        ("see file 3", "column 'embedding' holds no vectors that can be read, but 'see file 3'"),
+        ("[[0.1, 0.2], [0.3, 0.4]]", "it holds lists of lists"),
+    ],
+)
+def test_ids_are_never_measured_in_place_of_vectors_that_cannot_be_read(
+    tmp_path: Path, cell: str, problem: str
+) -> None:
+    rows = [f'{row},{row % 3},"{cell}"' for row in range(9)]
+    for header in ("user_id,item_id,embedding", "item,number,embedding"):
+        path = _cells(tmp_path / "a.csv", header, rows)
+        with pytest.raises(InputError, match=problem):
+            vectors.read(path)
+        with pytest.raises(InputError, match=problem):
+            vectors.reading.array(str(path))
+    with pytest.raises(InputError, match="no column of numbers|column 'note'"):
+        vectors.read(_cells(tmp_path / "b.csv", "user_id,item_id,note", rows))
+
+
+@pytest.mark.parametrize(
+    "text", ["['calm']", "[Verse 1]", "48.1,11.6", "1,234,567", "2020-01-02", "call 030 123 45 67"]
+)
+def test_text_that_begins_like_a_vector_stays_text(tmp_path: Path, text: str) -> None:
+    rows = [f'"{text}",{row[0]},{row[1]}' for row in FOURS]
+    assert vectors.read(_cells(tmp_path / "a.csv", "said,x,y", rows)).facts["dimensions"] == ["x", "y"]
+
+
+def test_one_dimension_is_refused_with_its_column(tmp_path: Path) -> None:
+    path = _cells(tmp_path / "a.csv", "text,score", [f"a {row},{row}.5" for row in range(9)])
+    for read in (lambda: vectors.reading.array(str(path)), lambda: vectors.read(path)):
+        with pytest.raises(InputError, match=r"have 1 dimension \(column 'score'\); at least 2 are needed"):
+            read()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.timestamp("us"),
+        pa.date32(),
+        pa.duration("s"),
+        pa.binary(),
+        pa.map_(pa.string(), pa.int64()),
+        pa.struct({"a": pa.int64()}),
+    ],
+    ids=str,
+)
+def test_a_column_of_another_type_is_refused_in_one_line(tmp_path: Path, kind: pa.DataType) -> None:
+    odd = pa.array([None] * 19, kind) if not pa.types.is_struct(kind) else pa.array([{"a": 1}] * 19, kind)
+    odd = pa.concat_arrays([odd, pa.array([[("k", 1)] if pa.types.is_map(kind) else b"x" if pa.types.is_binary(kind) else {"a": 1}
+                                           if pa.types.is_struct(kind) else 1], kind)])  # fmt: skip
+    pa.parquet.write_table(pa.table({"when": odd, "v": pa.array(FOURS.tolist())}), tmp_path / "a.parquet")
+    assert vectors.read(tmp_path / "a.parquet").d == 4
+    for read in (vectors.read, lambda path, columns: vectors.reading.array(str(path), columns.points)):
+        with pytest.raises(InputError, match="column 'when' holds .*, not numbers or lists of numbers"):
+            read(tmp_path / "a.parquet", Columns(points="when"))
+
+
+def test_bad_rows_are_counted_and_left_out_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [*FOURS.tolist()]
+    rows[4], rows[9], rows[12] = [None], None, [1.0, float("nan"), 2.0, 3.0]
+    names = [f"t{row}" for row in range(20)]
+    pa.parquet.write_table(pa.table({"id": names, "v": rows}), tmp_path / "a.parquet", row_group_size=6)
+    good = np.delete(FOURS, [4, 9, 12], axis=0)
+    problem = "3 of 20 rows have no readable vector, the first is row 5, column 'v': 1 number where"
+    for above in (2**30, 0):
+        monkeypatch.setattr(table_columns, "STREAM_ABOVE", above)
+        with pytest.raises(InputError, match="20 rows have no readable vector, the first is row 5") as refused:
+            vectors.reading.array(str(tmp_path / "a.parquet"))
+        assert "--skip-bad-rows" in refused.value.advice
+        with pytest.warns(UserWarning, match="of 20 rows have no readable vector, the first is row 5.*; left out"):
+            np.testing.assert_array_equal(vectors.reading.array(str(tmp_path / "a.parquet"), skip_bad=True), good)
+    with pytest.raises(InputError, match=problem):
+        vectors.read(tmp_path / "a.parquet")
+    with pytest.warns(UserWarning, match=problem):
+        read = vectors.read(tmp_path / "a.parquet", skip_bad=True)
+    assert read.columns["id"].tolist() == [name for row, name in enumerate(names) if row not in (4, 9, 12)]
+    assert read.facts["skipped"].startswith("3 of 20 rows")
+    array = FOURS.copy()
+    array[3, 1] = np.inf
+    np.save(tmp_path / "a.npy", array)
+    pd.DataFrame({"label": names}).to_csv(tmp_path / "labels.csv", index=False)
+    read = vectors.read(tmp_path / "a.npy", beside=tmp_path / "labels.csv", skip_bad=True)
+    assert (read.n, read.columns["label"][3]) == (19, "t4")
+
+
+def test_the_first_line_of_labels_is_a_row_or_a_header_by_their_number(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", POINTS)
+    for content in ("\n".join(KNOWN["label"]), "kind\n" + "\n".join(KNOWN["label"]), "\n".join(["0", "1"] * 6)):
+        (tmp_path / "labels.tsv").write_text(content)
+        labels = vectors.read(tmp_path / "a.npy", beside=tmp_path / "labels.tsv").columns["label"]
+        assert labels.map(str).tolist() == (KNOWN["label"] if "red" in content else ["0", "1"] * 6)
+    (tmp_path / "labels.tsv").write_text("text\n" + "\n".join(KNOWN["label"][:11]))
+    with pytest.raises(InputError, match="12 vectors, but 11 rows .*; the first line, 'text', was read as the header"):
+        vectors.read(tmp_path / "a.npy", beside=tmp_path / "labels.tsv")
+    (tmp_path / "labels.tsv").write_text("topic\tyear\n" + "a\t1\n" * 12)
+    with pytest.raises(
+        InputError, match="labels: 'labels.tsv' has no column 'label', .*one of its columns: topic, year"
+    ):
+        vectors.read(tmp_path / "a.npy", beside=tmp_path / "labels.tsv")
+    assert (
+        vectors.read(tmp_path / "a.npy", Columns(label="topic"), beside=tmp_path / "labels.tsv").columns["label"][0]
+        == "a"
+    )
+
+
+def test_a_table_beside_a_table_is_matched_by_ids(tmp_path: Path) -> None:
+    WRITERS["a.csv"](tmp_path / "a.csv")
+    pd.DataFrame({"id": KNOWN["id"][::-1], "label": range(12)}).to_csv(tmp_path / "labels.csv", index=False)
+    read = vectors.read(tmp_path / "a.csv", beside=tmp_path / "labels.csv")
+    assert read.columns["label"].tolist() == [*range(11, -1, -1)] and read.columns["text"].tolist() == KNOWN["text"]
+
+
+@pytest.mark.parametrize("above", [0, 10**9], ids=["streamed", "whole"])
+@pytest.mark.parametrize("kind", ["R", "Excel", "tabs"])
+def test_tables_of_r_and_excel(tmp_path: Path, kind: str, above: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_columns, "STREAM_ABOVE", above)
+    with_commas = [[str(value).replace(".", ",") for value in row] for row in FOURS.tolist()]
+    lines = {
+        "R": ["V1\tV2\tV3\tV4", *("\t".join([f"r{row}", *map(str, FOURS[row])]) for row in range(20))],
+        "Excel": ["sep=;", "id;a;b;c;d", *(";".join([f"r{row}", *with_commas[row]]) for row in range(20))],
+        "tabs": ["id\ta\tb\tc\td", *("\t".join([f"r{row}", *with_commas[row]]) for row in range(20))],
+    }[kind]
+    path = tmp_path / ("a.csv" if kind == "Excel" else "a.tsv")
+    path.write_text("\n".join(lines) + "\n")
+    np.testing.assert_allclose(vectors.reading.array(str(path)), FOURS)
+    assert vectors.read(path).columns["id"].tolist() == [f"r{row}" for row in range(20)]

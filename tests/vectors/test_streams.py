@@ -148,7 +148,7 @@ def _changed(value: float | None, kind: Any = float) -> pa.Table:
 @pytest.mark.parametrize(
     "ending, table, message",
     [
-        (".parquet", _ragged(), "row 500, column 'v': 2 numbers where earlier rows have 4"),
+        (".parquet", _ragged(), "row 500, column 'v': 2 numbers where other rows have 4"),
         (".parquet", _changed(float("nan")), "row 471, dimension 3: the number is NaN"),
         (".parquet", _changed(None), "row 471, column 'x2': it is empty"),
         (".feather", _changed(float("inf")), "row 471, dimension 3: the number is infinite"),
@@ -167,10 +167,10 @@ def test_a_fault_in_a_late_batch_has_its_row_and_column(
 
 def test_a_row_that_is_too_short_and_a_file_that_is_no_table(tmp_path: Path, streamed: None) -> None:
     (tmp_path / "short.csv").write_text("x,y\n" + "1.5,2.5\n" * 3_000 + "3.5\n")
-    with pytest.raises(InputError, match="cannot be read as csv: .*Expected 2 columns, got 1"):
+    with pytest.raises(InputError, match="cannot be read as CSV: .*Expected 2 columns, got 1"):
         reading.array(str(tmp_path / "short.csv"))
     (tmp_path / "none.parquet").write_bytes(b"PAR1" + b"x" * 100)
-    with pytest.raises(InputError, match=r"none\.parquet cannot be read as parquet"):
+    with pytest.raises(InputError, match=r"'none\.parquet' cannot be read as Parquet"):
         reading.array(str(tmp_path / "none.parquet"))
 
 
