@@ -20,6 +20,7 @@ from isoviz.lessons import responses
 from isoviz.methods.protocol import Method
 from isoviz.metrics.protocol import Metric
 from isoviz.posthoc.protocol import CataloguedTransform
+from isoviz.tables import stores
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -185,6 +186,16 @@ def _transform_section(kind: type[CataloguedTransform]) -> str:
     return f'<a id="{kind.slug}"></a>\n\n### {kind.title}\n\n`{kind.slug}`: {kind.summary}\n\n{traps}'
 
 
+def stores_part() -> str:
+    """A table of the stores of vectors."""
+    rows = []
+    for store in reference.of_this_project(stores.catalogue().values()):
+        secret = f"`{store.secret}`" if store.secret else "–"
+        addresses = "<br>".join(f"`{example}`" for example in store.examples)
+        rows.append((store.title, addresses, f"`isoviz[{store.extra}]`", secret, f"{store.samples}"))
+    return _table(("store", "address", "install", "password or key from", "how a sample is drawn"), rows)
+
+
 def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = [header, ("---",) * len(header), *(tuple(map(_cell, row)) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -242,6 +253,7 @@ PAGES: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "methods.md": {"catalogue": methods_part},
     "metrics.md": {"responses": responses_part, "catalogue": measures_part},
     "posthoc.md": {"catalogue": transforms_part},
+    "stores.md": {"catalogue": stores_part},
     "glossary.md": {"catalogue": glossary_part},
     "reference/methods.md": {"catalogue": methods_names},
     "reference/metrics.md": {"catalogue": metrics_names},

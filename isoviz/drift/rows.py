@@ -29,7 +29,7 @@ def read(
 ) -> tuple[NDArray[Any], list[str] | None]:
     """The vectors of a file of any format (n, d), and their ids: those of the column `ids`, or of a column `id` if there is one."""
     file = os.fspath(name)
-    if Path(file).suffix.lower() not in formats.SUFFIXES and not file.startswith(formats.HUB):
+    if Path(file).suffix.lower() not in formats.SUFFIXES and formats.remote(file) is None:
         if ids is not None:
             raise InputError("ids: an array file has no columns; give a table, or pair by row number", field="ids")
         return vectors.reading.named_array(file, column, "vectors")[0], None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -20,6 +22,7 @@ from isoviz.metrics.measuring import measure_cloud, notes_of, reading_of
 from isoviz.metrics.record import CloudRecord, Reading
 from isoviz.metrics.sample import Sample
 from isoviz.metrics.summary import as_json
+from isoviz.tables import formats, stores
 from isoviz.tasks.protocol import OwnTask
 
 if TYPE_CHECKING:
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
 
 MOST_PAIRED = 20_000
 """Points for metrics over pairs where there is one cloud only; the table takes fewer per cloud."""
-_OF_FILES = ("column", "labels", "pairs", "as_weights")
+_OF_FILES = ("column", "labels", "pairs", "sample", "seed", "as_weights")
 _SETTINGS = RunConfig.model_fields
 _FILE: Final[dict[str, JsonValue]] = {"metavar": "FILE"}
 
@@ -49,7 +52,7 @@ class CloudRequest(BaseModel):
 
     embeddings: str | None = Field(
         None,
-        description="vectors: .npy, .npz, .safetensors, .parquet, .arrow, .csv, .tsv, .jsonl",
+        description="vectors: .npy, .npz, .safetensors, .parquet, .arrow, .csv, .tsv, .jsonl, or the URL of a database (docs/stores.md)",
         json_schema_extra=_FILE,
     )
     model: str | None = Field(
@@ -86,6 +89,10 @@ class CloudRequest(BaseModel):
         description="scored pairs of ids, or relevance of documents to queries; adds their read-outs",
         json_schema_extra=_FILE,
     )
+    sample: int | None = Field(
+        None, ge=2, description=f"rows of a database, drawn at random (default: {stores.MOST:,})"
+    )
+    seed: int | None = Field(None, ge=0, description="seed of that sample (default: 0)")
     max_eval: int | None = Field(None, ge=1, description="use the first N rows")
     allow_random: bool = Field(False, description=_SETTINGS["allow_random"].description)
     max_length: int = Field(128, ge=1, description="tokens read of a row")
@@ -137,6 +144,16 @@ class Measured:
     notes: list[str] = field(default_factory=list)
 
 
+@contextmanager
+def noting() -> Iterator[list[str]]:
+    """What the readers of vectors warn of, such as a sample: complete when the context ends."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield notes
+    notes += [str(one.message) for one in caught if issubclass(one.category, UserWarning)]
+
+
 def document(request: MeasureRequest) -> dict[str, Any]:
     """The measures as one document, in a process of its own (`isoviz.jobs.guarded`)."""
     from isoviz.devices import available_cores
@@ -145,8 +162,10 @@ def document(request: MeasureRequest) -> dict[str, Any]:
         import torch
 
         torch.set_num_threads(available_cores())  # the processes that read files have one
-    measured = measure(request)
-    return {**measured.document, "warnings": list(dict.fromkeys([*measured.document["warnings"], *measured.notes]))}
+    with noting() as noted:
+        measured = measure(request)
+    notes = [*measured.document["warnings"], *measured.notes, *noted]
+    return {**measured.document, "warnings": list(dict.fromkeys(notes))}
 
 
 def measure(request: MeasureRequest, progress: Progress = lambda *_: None) -> Measured:
@@ -157,7 +176,8 @@ def measure(request: MeasureRequest, progress: Progress = lambda *_: None) -> Me
     """
     request.check()
     if request.embeddings is not None:
-        return _measure_file(request, request.embeddings)
+        with stores.reporting(progress):
+            return _measure_file(request, request.embeddings)
     return _measure_model(request, str(request.model), progress)
 
 
@@ -169,7 +189,7 @@ def _measure_file(request: MeasureRequest, file: str) -> Measured:
     points, columns, vector_set = points_in(request, file)
     try:
         most = MOST_PAIRED if points.size * 8 <= profile.STREAM_ABOVE else profile.MOST_PAIRED
-        record = profile.measure(points, name=Path(file).name, most=most)
+        record = profile.measure(points, name=formats.title(file), most=most)
         weights = {"as_weights": _partition(points)} if request.as_weights else {}
         read_outs = {}
         if vector_set is not None:
@@ -191,6 +211,8 @@ def points_in(request: CloudRequest, file: str) -> tuple[NDArray[Any], list[str]
     """The vectors in the file, the columns of a table with them, and their labels and pairs if read-outs are requested."""
     from isoviz import vectors
 
+    of_store = {"column": request.column} if stores.is_store(file) else {}
+    file = stores.with_options(file, **of_store, sample=request.sample, seed=request.seed)
     if request.labels is None and request.pairs is None:
         return *vectors.reading.named_array(file, request.column, "embeddings"), None
     labels = request.labels or ""
@@ -205,7 +227,7 @@ def points_in(request: CloudRequest, file: str) -> tuple[NDArray[Any], list[str]
         raise InputError(
             f"labels: '{request.labels}' has no column 'label'"
             if in_table
-            else f"labels: '{file}' is an array without columns; name a table with a column 'label'",
+            else f"labels: '{formats.title(file)}' is an array without columns; name a table with a column 'label'",
             field="labels",
         )
     return vector_set.points, vector_set.facts.get("dimensions", []), vector_set

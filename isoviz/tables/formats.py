@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from isoviz import boundary
 from isoviz.errors import DataError, InputError, shortened
-from isoviz.tables import hub_rows, text_files
+from isoviz.tables import hub_rows, stores, text_files
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,8 +26,20 @@ MAX_TEXT_MB: Final = 100
 """Largest text file that is read whole. Of Parquet, only the requested columns and the row groups that hold requested rows are read."""
 
 
+def remote(name: str) -> Callable[[str], pa.Table] | None:
+    """How to read a table from a source that is no file: from the form field to the whole table; None if the name is a path."""
+    if name.startswith(HUB):
+        return lambda field: hub_rows.table(name.removeprefix(HUB), field)
+    return (lambda field: stores.table(name, field)) if stores.is_store(name) else None
+
+
+def title(name: str) -> str:
+    """What pages and reports call a file or another source; never its password."""
+    return stores.title(name) if remote(name) else Path(name).name
+
+
 def read(name: str | Path, field: str, as_text: Collection[str] = ()) -> pa.Table:
-    """A whole table, from a file or `hub:owner/name:split`.
+    """A whole table, from a file, `hub:owner/name:split` or the URL of a store.
 
     Args:
         field: form field or command-line option of the file, for errors.
@@ -36,8 +48,8 @@ def read(name: str | Path, field: str, as_text: Collection[str] = ()) -> pa.Tabl
     Raises:
         InputError: the file is not a table.
     """
-    if str(name).startswith(HUB):
-        return hub_rows.table(str(name).removeprefix(HUB), field)
+    if (source := remote(str(name))) is not None:
+        return source(field)
     path = boundary.file(name, field)
     with naming_field(field):
         return file_table(path, as_text=as_text)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from isoviz import boundary
 from isoviz.errors import InputError, listed, shortened
 from isoviz.home import home, make_private
-from isoviz.tables import arrays, formats, text_files
+from isoviz.tables import arrays, formats, stores, text_files
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,13 +53,17 @@ def points_of(name: str, column: str | None, field: str) -> tuple[NDArray[Any], 
     """The vectors of a table, (n, d), and their columns; of a large one, a read-only map of a temporary file that lives as long as it.
 
     Args:
-        name: the file, or `hub:owner/name:split`.
+        name: the file, `hub:owner/name:split` or the URL of a store.
         column: see `isoviz.vectors.Columns.points`.
 
     Raises:
         InputError: like `isoviz.vectors.read`; for a large file, also for non-finite numbers.
     """
-    path = None if name.startswith(formats.HUB) else boundary.file(name, field)
+    if stores.is_store(name):
+        with stores.opened(name, field) as rows:
+            names = [rows.column]
+            return _spooled(rows.pieces, names, field), names
+    path = boundary.file(name, field) if formats.remote(name) is None else None
     if path is None or path.stat().st_size <= STREAM_ABOVE or path.suffix.lower() not in formats.STREAMED:
         table = formats.read(name, field, AS_TEXT)  # refuses JSON lines that are too large
         names = _vector_columns(table, column, field)
@@ -136,6 +140,8 @@ def dimensions_of(table: pa.Table, requested: str | None, taken: set[str], field
         InputError: no such columns.
     """
     names: list[str] = table.column_names
+    of_store = (table.schema.metadata or {}).get(stores.VECTORS)
+    requested = of_store.decode() if of_store and requested is None else requested
     if requested is None:
         lists, numbers = list_columns(table, taken), number_columns(table, taken)
         if len(lists) > 1:

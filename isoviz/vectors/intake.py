@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Literal
 
 from isoviz.errors import InputError
-from isoviz.tables import formats
+from isoviz.tables import stores
 from isoviz.vectors import reading, sets
 from isoviz.vectors.reading import Columns
 from isoviz.vectors.sets import Relation, TextSet, VectorSet
@@ -21,7 +20,7 @@ class ImportRequest:
 
     Attributes:
         kind: `either`: vectors if the file has some, else texts.
-        file: a path, or `hub:owner/name:split`.
+        file: a path, `hub:owner/name:split` or the URL of a store.
         columns: see `isoviz.vectors.Columns`.
         beside: a table with texts, labels, groups or ids for the vectors of an array.
         relations: a table of pairs with a score, or of queries, documents and relevance.
@@ -67,7 +66,9 @@ class SetSummary:
 
 def import_file(request: ImportRequest) -> SetSummary:
     """Read a file and store its content. Raises like `isoviz.vectors.read`."""
-    name = request.name or (request.file if request.file.startswith(formats.HUB) else Path(request.file).name)
+    if request.columns.points is not None and stores.is_store(request.file):
+        request = replace(request, file=stores.with_options(request.file, column=request.columns.points))
+    name = request.name or None  # for the file's
     content: TextSet | VectorSet
     if request.base:
         content = reading.annotated(_base(request.base), request.beside, request.relations)

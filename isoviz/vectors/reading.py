@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from isoviz import boundary
 from isoviz.errors import InputError, listed, shortened
-from isoviz.tables import arrays, formats
+from isoviz.tables import arrays, formats, stores
 from isoviz.vectors import columns as table_columns
 from isoviz.vectors import pairs
 from isoviz.vectors.embedded import reopened
@@ -60,7 +60,7 @@ def read(
     name: str | None = None,
     field: str = "vectors",
 ) -> VectorSet:
-    """Vectors from a file of any format, or from `hub:owner/name:split`.
+    """Vectors from a file of any format, `hub:owner/name:split` or the URL of a store (`isoviz.tables.stores`).
 
     Args:
         path: .npy, .npz, .safetensors, .parquet, .arrow, .feather, .csv, .tsv or .jsonl, or a page with vectors inside (.html).
@@ -74,6 +74,9 @@ def read(
         InputError: the file cannot be used; names the row (from 1) and column, if any.
     """
     path_text = str(path)
+    if formats.remote(path_text) is not None:
+        table = formats.read(path_text, field, _as_text(columns))
+        return _vectors_of(table, path_text, columns, beside, relations, name, field)
     if Path(path_text).suffix.lower() == PAGE:
         points, row_data, address = reopened(path_text, field)
         title, facts = name or Path(path_text).name, {"saved from": address} if address else {}
@@ -95,10 +98,10 @@ def read_either(
     field: str = "vectors",
 ) -> VectorSet | TextSet:
     """Vectors if the file has some, else texts. A table of texts with up to `_MOST_COUNTS` columns of numbers counts as texts."""
-    suffix = Path(path).suffix.lower()
+    suffix = "" if formats.remote(path) else Path(path).suffix.lower()
     if suffix == ".txt":
         return read_texts(path, columns, relations=relations, name=name)
-    if columns.points is not None or not (path.startswith(formats.HUB) or suffix in formats.SUFFIXES):
+    if columns.points is not None or not (formats.remote(path) or suffix in formats.SUFFIXES):
         return read(path, columns, beside=beside, relations=relations, name=name, field=field)
     table = formats.read(path, field, _as_text(columns))
     places = table_columns.places_of(table.column_names, _requested(columns), field)
@@ -137,7 +140,7 @@ def _vectors_of(
             f"{field}: {len(points):,} vectors, but {len(row_data):,} rows of texts, labels or ids",
             field=field,
         )
-    title = name or Path(path_text).name
+    title = name or _title(table, path_text)
     return _with_pairs(from_points(points, row_data, name=title, facts=facts, field=field), relations)
 
 
@@ -158,13 +161,13 @@ def named_array(name: str, column: str | None, field: str) -> tuple[NDArray[Any]
     """The points of a file of any format, (n, d), unchecked and possibly memory-mapped; and the columns of a table with them.
 
     Args:
-        name: the file, or `hub:owner/name:split`.
+        name: the file, `hub:owner/name:split` or the URL of a store.
         column: see `Columns.points`.
 
     Raises:
         InputError: like `read`, except for non-finite values and for few points or dimensions.
     """
-    if Path(name).suffix.lower() not in formats.SUFFIXES and not name.startswith(formats.HUB):
+    if Path(name).suffix.lower() not in formats.SUFFIXES and formats.remote(name) is None:
         return arrays.read(name, column, field), []
     points, dimensions = table_columns.points_of(name, column, field)
     if 0 in points.shape:
@@ -209,8 +212,8 @@ def read_texts(
     field: str = "texts",
 ) -> TextSet:
     """Texts from a .txt file, one per line, or from a table's column. Raises like `read`."""
-    title = name or Path(str(path)).name
-    if Path(str(path)).suffix.lower() == ".txt":
+    title = name or formats.title(str(path))
+    if Path(str(path)).suffix.lower() == ".txt" and formats.remote(str(path)) is None:
         with boundary.parsing(f"{title} cannot be read as text", field):
             file_path = boundary.file(path, field)
             try:
@@ -236,7 +239,7 @@ def _texts_of(
                 f"{field}: name the column of the texts (columns: {listed(table.column_names, 120)})", field=field
             )
         row_data = _columns_of(table, replace(columns, text=texts[0]), field)
-    return _with_pairs(_checked_texts(row_data, name or Path(path).name, field), relations)
+    return _with_pairs(_checked_texts(row_data, name or _title(table, path), field), relations)
 
 
 def from_texts(lines: Sequence[str], *, name: str = "pasted texts", field: str = "texts") -> TextSet:
@@ -308,9 +311,15 @@ def annotated(
 # ------------------------------------------------------------------------------------------------------------- helpers
 
 
+def _title(table: pa.Table | None, path: str) -> str:
+    """What a source is called; of a store it says which rows were drawn."""
+    metadata = None if table is None else table.schema.metadata
+    return (metadata or {}).get(stores.TITLE, b"").decode() or formats.title(path)
+
+
 def _require_known(path: str, suffixes: Sequence[str], field: str) -> None:
     suffix = Path(path).suffix.lower()
-    if not path.startswith(formats.HUB) and suffix not in suffixes:
+    if formats.remote(path) is None and suffix not in suffixes:
         boundary.file(path, field)
         shown = f"'{shortened(Path(path).name)}' ends in '{suffix or 'nothing'}'"
         raise InputError(f"{field}: {shown} (allowed: {', '.join(suffixes)})", field=field)
