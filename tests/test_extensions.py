@@ -1,4 +1,4 @@
-"""What CONTRIBUTING promises: a metric, transform, method, task, study, read-out, store and operation are one file each, found everywhere."""
+"""What CONTRIBUTING promises: a metric, transform, method, task, study, read-out, store or operation is one file, found everywhere."""
 
 from __future__ import annotations
 

@@ -211,8 +211,8 @@ def points_in(request: CloudRequest, file: str) -> tuple[NDArray[Any], list[str]
     """The vectors in the file, the columns of a table with them, and their labels and pairs if read-outs are requested."""
     from isoviz import vectors
 
-    of_store = {"column": request.column} if stores.is_store(file) else {}
-    file = stores.with_options(file, **of_store, sample=request.sample, seed=request.seed)
+    column = request.column if stores.is_store(file) else None
+    file = stores.with_options(file, column=column, sample=request.sample, seed=request.seed)
     if request.labels is None and request.pairs is None:
         return *vectors.reading.named_array(file, request.column, "embeddings"), None
     labels = request.labels or ""

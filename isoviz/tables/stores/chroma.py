@@ -35,6 +35,7 @@ class Chroma(Store):
 
         place = {name: value for name, value in address.options.items() if name in ("tenant", "database")}
         settings = Settings(anonymized_telemetry=False)
+        self._client: Any
         if path is not None:
             if not (path / "chroma.sqlite3").is_file():
                 raise ValueError("the folder holds no chroma.sqlite3")
@@ -64,7 +65,7 @@ class Chroma(Store):
         return int(self._collection(name).count())
 
     def keys(self, name: str) -> Sequence[str]:
-        collection, ids = self._collection(name), []
+        collection, ids = self._collection(name), list[str]()
         while page := collection.get(include=[], limit=10 * ROWS, offset=len(ids))["ids"]:
             ids += page
         return sorted(ids)

@@ -46,23 +46,20 @@ class PostgreSQL(Store):
         settings |= {"dbname": address.options.get("database", address.path.strip("/"))}
         settings |= {"password": secret_of(address, PostgreSQL), "sslmode": address.options.get("sslmode")}
         given = {name: value for name, value in settings.items() if value}
-        self._connection = closing.enter_context(psycopg.connect(**given, connect_timeout=PATIENCE))
+        self._connection: Any = closing.enter_context(psycopg.connect(**given, connect_timeout=PATIENCE))
         self._connection.read_only = True
         self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-        self._tables: dict[str, dict[str, str]] = {}
+        self._kinds: dict[str, dict[str, str]] = {}
         self._quoted: dict[str, str] = {}
         for space, relation, quoted, column, kind in self._connection.execute(_COLUMNS):
             name = relation if space == "public" else f"{space}.{relation}"
-            self._tables.setdefault(name, {})[column] = kind
+            self._kinds.setdefault(name, {})[column] = kind
             self._quoted[name] = quoted
-        if any(kind in _VECTORS[:3] for columns in self._tables.values() for kind in columns.values()):
+        self.tables = {
+            name: [column for column, kind in kinds.items() if kind in _VECTORS] for name, kinds in self._kinds.items()
+        }
+        if any(kind in _VECTORS[:3] for kinds in self._kinds.values() for kind in kinds.values()):
             register_vector(self._connection)
-
-    def names(self) -> list[str]:
-        return [name for name in self._tables if self.vectors(name)]
-
-    def vectors(self, name: str) -> list[str]:
-        return [column for column, kind in self._tables[name].items() if kind in _VECTORS]
 
     def count(self, name: str) -> int:
         return int(self._connection.execute(f"SELECT count(*) FROM {self._quoted[name]}").fetchone()[0])
@@ -70,7 +67,7 @@ class PostgreSQL(Store):
     def batches(self, name: str, column: str, sample: int | None, seed: int) -> Iterator[pa.Table]:
         from psycopg import sql
 
-        columns = [column, *(one for one, kind in self._tables[name].items() if kind not in (*_VECTORS, "bytea"))]
+        columns = [column, *(one for one, kind in self._kinds[name].items() if kind not in (*_VECTORS, "bytea"))]
         query = sql.SQL("SELECT {} FROM {}").format(
             sql.SQL(", ").join(map(sql.Identifier, columns)), sql.SQL(self._quoted[name])
         )
@@ -84,5 +81,5 @@ class PostgreSQL(Store):
             while rows := cursor.fetchmany(ROWS):
                 values, *others = zip(*rows, strict=True)
                 points = [one.to_numpy() if hasattr(one, "to_numpy") else one for one in values]
-                double = self._tables[name][column] == "_float8"
+                double = self._kinds[name][column] == "_float8"
                 yield table_of(dict(zip(columns[1:], others, strict=True)), column, points, double=double)

@@ -111,16 +111,19 @@ class Store:
     schema: ClassVar[str] = ""
     """Schema that its names leave out."""
 
+    tables: dict[str, list[str]]
+    """Sets of rows → columns of vectors, where one query tells them all; other stores have their own `names` and `vectors`."""
+
     def __init__(self, address: Address, path: Path | None, closing: ExitStack) -> None:
         raise NotImplementedError
 
     def names(self) -> list[str]:
         """Sets of rows with vectors."""
-        raise NotImplementedError
+        return [name for name, columns in self.tables.items() if columns]
 
     def vectors(self, name: str) -> list[str]:
         """Columns of vectors in one of them."""
-        raise NotImplementedError
+        return self.tables[name]
 
     def count(self, name: str) -> int:
         """Rows."""

@@ -42,19 +42,20 @@ class SQLite(Store):
         # without a log of changes nobody else is writing: then SQLite need not make files of its own beside it
         logged = Path(f"{path}-wal").exists() or Path(f"{path}-journal").exists()
         uri = f"file:{quote(str(path))}?mode=ro{'' if logged else '&immutable=1'}"
-        self._connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        self._connection: Any = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         closing.callback(self._connection.close)
         self._connection.enable_load_extension(True)
         self._connection.load_extension(sqlite_vec.loadable_path())
         self._connection.enable_load_extension(False)
         self._connection.execute("PRAGMA trusted_schema = OFF")
-        tables = self._connection.execute(
+        tables: list[Any] = self._connection.execute(
             "SELECT t.name, t.type, coalesce(s.sql, '') FROM pragma_table_list t JOIN sqlite_master s USING (name) "
             "WHERE t.schema = 'main' AND t.type <> 'shadow'"
         ).fetchall()
         hidden = tuple(f"{name}_" for name, kind, _ in tables if kind == "virtual")  # tables that hold their rows
-        found = {name: self._found(name, kind, code) for name, kind, code in tables if not name.startswith(hidden)}
-        self._tables = {name: vectors for name, vectors in found.items() if vectors}
+        self.tables = {
+            name: self._found(name, kind, code) for name, kind, code in tables if not name.startswith(hidden)
+        }
 
     def _found(self, name: str, kind: str, code: str) -> list[str]:
         """The columns of vectors of a table: by its declaration, or by its first row."""
@@ -70,12 +71,6 @@ class SQLite(Store):
     def _columns(self, name: str) -> list[str]:
         query = "SELECT name FROM pragma_table_xinfo(?) WHERE hidden <> 1"
         return [column for (column,) in self._connection.execute(query, (name,))]
-
-    def names(self) -> list[str]:
-        return list(self._tables)
-
-    def vectors(self, name: str) -> list[str]:
-        return self._tables[name]
 
     def count(self, name: str) -> int:
         return int(self._connection.execute(f"SELECT count(*) FROM {quoted(name)}").fetchone()[0])
