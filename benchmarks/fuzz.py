@@ -101,7 +101,7 @@ def _measure(kind: str, options: argparse.Namespace, root: Path, outside: set[st
             check = lambda case: files.check(case, drawn)  # noqa: E731
         elif kind == "stores":
             stores.fill(box)
-            strategy, check = stores.addresses(box), lambda address: stores.check(address, box)
+            strategy, check = stores.near(box), lambda address: stores.check(address, box)
         else:
             intact = TinyModels(root / "models")("bert")
             strategy, check = models.damages, lambda damage: models.check(damage, intact, root / "copy")

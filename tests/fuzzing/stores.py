@@ -56,6 +56,12 @@ def addresses(draw: st.DrawFn, folder: Path) -> str:
     return f"{scheme}{slashes}{user}{host}{path}?{query}"
 
 
+def near(folder: Path) -> st.SearchStrategy[str]:
+    """Addresses that fit, nearly do, or do not at all."""
+    good = [f"duckdb://{folder}/vectors.duckdb?table=docs", f"sqlite://{folder}/vectors.db?table=plain&sample=90"]
+    return st.one_of(addresses(folder), addresses(folder), nasty.near(*good))
+
+
 def check(address: str, folder: Path) -> str:
     """What became of the rows of an address.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -40,11 +41,16 @@ class Milvus(Store):
     options: ClassVar = ("database", "tls")
 
     def __init__(self, address: Address, path: Path | None, closing: ExitStack) -> None:
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it writes to stderr after a server has ended
         from pymilvus import MilvusClient
 
         self._of_copy = path is not None
         if path is not None:
-            self._client = MilvusClient(str(copied(path, closing)))  # it writes indexes
+            from milvus_lite.server_manager import server_manager_instance
+
+            copy = str(copied(path, closing))  # it writes indexes
+            closing.callback(server_manager_instance.release_server, copy)
+            self._client = MilvusClient(copy)
         else:
             secret = secret_of(address, Milvus) or ""
             token = f"{address.user}:{secret}" if address.user and secret else secret
