@@ -103,6 +103,9 @@ def duckdb(folder: Path) -> str:
         made.execute(f"CREATE TABLE empty (embedding FLOAT[{D}])")
         rows = zip(range(N), TEXTS, LABELS, POINTS.tolist(), [["a", "b"]] * N, strict=True)
         made.executemany("INSERT INTO docs VALUES (?, ?, ?, ?, ?)", list(rows))
+        made.execute(
+            "CREATE TABLE gaps AS SELECT * REPLACE (CASE WHEN id > 9 THEN embedding END AS embedding) FROM docs"
+        )
         made.execute("CREATE VIEW outside AS SELECT [1.0, 2.0]::FLOAT[] AS v FROM read_csv('/etc/passwd', sep = '~')")
     return f"duckdb://{folder}/vectors.duckdb?table=docs"
 

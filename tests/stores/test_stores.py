@@ -122,6 +122,8 @@ def test_vectors_in_other_forms(url: str) -> None:
     elif url.startswith("duckdb"):
         with pytest.raises(InputError, match="file system operations are disabled"):
             vectors.read(_with(url, table="outside"))
+        with pytest.warns(UserWarning, match="10 rows without a vector are left out"):
+            assert sorted(_rows(vectors.read(_with(url, table="gaps")))) == list(range(10, N))
 
 
 @pytest.mark.parametrize("scheme", stores.catalogue())
