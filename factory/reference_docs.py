@@ -22,6 +22,7 @@ from isoviz.methods.protocol import Method
 from isoviz.metrics.protocol import Metric
 from isoviz.posthoc.protocol import CataloguedTransform
 from isoviz.tables import catalogue as formats
+from isoviz.tables import stores
 from isoviz.tables.protocol import Format
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -199,6 +200,16 @@ def formats_part() -> str:
     return _table(("file", "vectors", "texts"), rows)
 
 
+def stores_part() -> str:
+    """A table of the stores of vectors."""
+    rows = []
+    for store in reference.of_this_project(stores.catalogue().values()):
+        secret = f"`{store.secret}`" if store.secret else "–"
+        addresses = "<br>".join(f"`{example}`" for example in store.examples)
+        rows.append((store.title, addresses, f"`isoviz[{store.extra}]`", secret, f"{store.samples}"))
+    return _table(("store", "address", "install", "password or key from", "how a sample is drawn"), rows)
+
+
 def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = [header, ("---",) * len(header), *(tuple(map(_cell, row)) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -256,6 +267,7 @@ PAGES: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "methods.md": {"catalogue": methods_part},
     "metrics.md": {"responses": responses_part, "catalogue": measures_part},
     "posthoc.md": {"catalogue": transforms_part},
+    "stores.md": {"catalogue": stores_part},
     "glossary.md": {"catalogue": glossary_part},
     "vectors.md": {"formats": formats_part},
     "reference/methods.md": {"catalogue": methods_names},

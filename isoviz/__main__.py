@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 
 from isoviz import __version__
 from isoviz.commands.output import collect_warnings, quiet_libraries, reader_is_gone
-from isoviz.errors import LINE, InputError, IsoVizError, one_line, shortened
+from isoviz.errors import LINE, InputError, IsoVizError, one_line, shortened, without_password
 from isoviz.jobs.processes import collect_rarely, share_cores
 
 _VERBS: Final = {
@@ -164,7 +164,7 @@ def _extra(words: Sequence[str], package: str) -> str:
 
 
 def _say(message: str) -> None:
-    print(one_line(f"isoviz: {message}", LINE), file=sys.stderr)
+    print(one_line(without_password(f"isoviz: {message}"), LINE), file=sys.stderr)
 
 
 def _with_option(error: IsoVizError) -> str:

@@ -1,7 +1,8 @@
 """Items of an open catalogue: from a folder of this package and from other installed packages.
 
 A package adds an item with an entry point in the catalogue's group (`isoviz.methods`, `isoviz.metrics`,
-`isoviz.transforms`, `isoviz.tasks`, `isoviz.studies`, `isoviz.readouts`, `isoviz.formats`, `isoviz.operations`), in its pyproject.toml:
+`isoviz.transforms`, `isoviz.tasks`, `isoviz.studies`, `isoviz.readouts`, `isoviz.formats`, `isoviz.stores`,
+`isoviz.operations`), in its pyproject.toml:
 
     [project.entry-points."isoviz.transforms"]
     halve = "lab_isotropy.halve"           # a module with any number of items

@@ -35,6 +35,8 @@ _MEMORY_SIGNS: Final = (
     "malloc of size",
     "realloc of size",
 )
+_USER: Final = re.compile(r"(\w://)[^\s]*@")
+"""User and password in a URL; up to the last '@', because a password may have one."""
 _QUOTED: Final = re.compile(rf"(?<![\w])'[^']{{{_ECHOED + 1},}}'|\S{{{2 * _ECHOED},}}")
 
 
@@ -58,6 +60,11 @@ def printable(text: str) -> str:
         character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
         for character in line
     )
+
+
+def without_password(text: str) -> str:
+    """Text in which what stands before the host of a URL is left out."""
+    return _USER.sub(r"\1…@", text)
 
 
 def one_line(text: str, most: int = LONGEST) -> str:
@@ -97,7 +104,7 @@ class IsoVizError(Exception):
     """
 
     def __init__(self, message: str, *, field: str | None = None, advice: str | None = None) -> None:
-        super().__init__(one_line(message))
+        super().__init__(one_line(without_password(message)))
         self.field = field
         self.advice = advice
 

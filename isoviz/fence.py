@@ -1,4 +1,4 @@
-"""Limits the browser's access to this machine's files: a process that serves pages reads only below its allowed folders.
+"""Limits what the browser may name: a process that serves pages reads only below its allowed folders, and from allowed hosts.
 
 The command line, notebooks, runs and jobs are not restricted: what a visitor's run or job will read is checked when it is launched
 (`isoviz.access.service`). The engine checks wherever it turns text into a path, not in page fields, so that no page can forget the
@@ -20,6 +20,7 @@ from typing import Final
 from isoviz.errors import InputError
 
 VARIABLE: Final = "ISOVIZ_ROOTS"
+HOSTS: Final = "ISOVIZ_STORE_HOSTS"
 _NAMED: Final = 2
 """Maximum number of roots named in a message."""
 
@@ -31,10 +32,12 @@ class Roots:
     Attributes:
         named: set by the operator; shown in messages.
         own: filled by the app itself, such as uploads.
+        hosts: names and ports of servers from which vectors may be read; None for a store's usual port.
     """
 
     named: tuple[Path, ...]
     own: tuple[Path, ...] = ()
+    hosts: tuple[tuple[str, int | None], ...] = ()
 
 
 _allowed_roots: Callable[[], Roots] | None = None
@@ -81,6 +84,23 @@ def resolve(text: str | os.PathLike[str], field: str, error: type[InputError] = 
     if _allowed_roots is None or _unrestricted.get():
         return Path(text).expanduser()
     return below(text, _allowed_roots(), field, error)
+
+
+def host(name: str, port: int | None, usual: int | None, field: str) -> None:
+    """Refuse a server that is not on the operator's list, if the process is restricted; before any look-up of its name.
+
+    Args:
+        name: in lower case; empty for whatever a client's settings name.
+        usual: the port of an entry without one.
+
+    Raises:
+        InputError: it is not listed.
+    """
+    allowed = roots()
+    if allowed is not None and (name, port) not in [(one, its_port or usual) for one, its_port in allowed.hosts]:
+        shown = f"{name}:{port}" if name else "a server without a name"
+        advice = f"ask the operator to list it in {HOSTS}"
+        raise InputError(f"{field}: {shown} cannot be reached from the browser; {advice}", field=field)
 
 
 def below(text: str | os.PathLike[str], roots: Roots, field: str, error: type[InputError] = InputError) -> Path:

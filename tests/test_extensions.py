@@ -1,4 +1,4 @@
-"""What CONTRIBUTING promises: a metric, transform, method, task, study, read-out, format and operation are one file each."""
+"""What CONTRIBUTING promises: a metric, transform, method, task, study, read-out, format, store and operation are one file each."""
 
 from __future__ import annotations
 
@@ -65,6 +65,34 @@ OPERATION = '''
 
     OPERATIONS = Operation(lab_count)
 '''
+STORE = """
+    import pyarrow as pa
+
+    from isoviz.tables.stores.protocol import Store
+
+
+    class LabStore(Store):
+        slug, title, packages, extra, examples = "lab", "Lab", (), "lab", ("lab:FILE",)
+        holds, samples, local = "table", "as they come", "file"
+
+        def __init__(self, address, path, closing):
+            self.rows = [[float(number) for number in line.split()] for line in path.read_text().splitlines()]
+
+        def names(self):
+            return ["only"]
+
+        def vectors(self, name):
+            return ["vector"]
+
+        def count(self, name):
+            return len(self.rows)
+
+        def keys(self, name):
+            return range(len(self.rows))
+
+        def take(self, name, column, keys):
+            return pa.table({"vector": [self.rows[key] for key in keys]})
+"""
 FILES = {
     "isoviz.methods": METHOD,
     "isoviz.transforms": TRANSFORM,
@@ -73,6 +101,7 @@ FILES = {
     "isoviz.studies": STUDY,
     "isoviz.readouts": READ_OUT,
     "isoviz.formats": FORMAT,
+    "isoviz.stores": STORE,
     "isoviz.operations": OPERATION,
 }
 SCRIPT = """
@@ -95,6 +124,7 @@ def printed(*words):
 points = np.arange(60.0).reshape(12, 5)
 np.save("points.npy", points)
 open("points.cube", "wb").write(b"CUBE" + points.astype("<f4").tobytes())
+np.savetxt("points.txt", points)
 store = Store("store")
 table = {one.name: one for one in operations(store, of_command_line(store))}
 call = lambda name, **arguments: asyncio.run(table[name].run(arguments))
@@ -106,6 +136,7 @@ json.dump({
     "combined": methods.get("lab_shrink+istar").title,
     "measured": printed("measure", "--embeddings", "points.npy"),
     "format": printed("measure", "--embeddings", "points.cube")["cloud"],
+    "stored": printed("measure", "--embeddings", "lab:points.txt", "--sample", "7")["n"],
     "transformed": printed("transform", "--chain", "lab_halve", "--in", "points.npy", "--out", "half.npy"),
     "step": chains.write(chains.read("lab_halve")),
     "half": np.load("half.npy").tolist() == (points / 2).tolist(),
@@ -143,6 +174,7 @@ def test_each_item_works(found: dict[str, Any]) -> None:
     assert found["run"] == "lab_shrink" and "Shrink" in found["combined"]
     assert found["measured"]["lab_length"] > 0
     assert found["format"]["name"].startswith("points.cube")
+    assert found["stored"] == 7
     assert found["half"] and found["transformed"] and found["step"] == "lab_halve"
     assert found["study"] == [[7]] and "istar-lab" in found["listed"]
     before, after = found["readout"]

@@ -25,6 +25,10 @@ POINTS = "import numpy as np; points = np.random.rand(20, 5)"
             {"torch", "scipy", "transformers", "lightning", "sentence_transformers"},
         ),
         ("from isoviz import methods, tasks; methods.catalogue(); tasks.catalogue()", TRAINING),
+        (
+            "from isoviz.tables import stores; stores.catalogue()",
+            {"apsw", "chromadb", "duckdb", "pandas", "pyarrow", "torch"},
+        ),
         ("from isoviz import studies; assert 'istar-figure-2' in studies.catalogue()", TRAINING | {"scipy"}),
         ("from isoviz.runs import planning, runner, store; store.Store()", TRAINING),
         (

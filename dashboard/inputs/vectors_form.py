@@ -13,7 +13,7 @@ from dashboard.shared.steady import steady
 from dashboard.streamlit_private import uploaded_content
 from isoviz.access.service import OWN_VECTORS, VECTOR_MODULES
 from isoviz.access.uploads import Files
-from isoviz.errors import listed
+from isoviz.errors import listed, without_password
 from isoviz.jobs import guarded
 from isoviz.tables.protocol import Holds
 from isoviz.vectors import Columns, intake
@@ -34,6 +34,7 @@ _HINTS: Final[dict[Kind, str]] = {
     "texts": "One text per line, or a table with a column `text`. Columns `label`, `group` and `id` are optional.",
     "either": "A table of texts or vectors, an array, or one text per line. Columns `text`, `label`, `group` and `id` are optional.",
 }
+_DATABASE: Final = "postgresql://host/db?table=docs"
 _PASTED: Final = "pasted texts"
 _COLUMN_HELP: Final = {
     "points": "A column of lists, a pattern such as dim_*, names with commas, or an array of the file.",
@@ -126,7 +127,10 @@ def _paste(form: _Form) -> None:
 
 
 def _path(form: _Form) -> None:
-    hint = f"Or `hub:owner/name:split` for a data set of the Hugging Face hub. {_HINTS[form.kind]}"
+    hint = (
+        f"Or `hub:owner/name:split` for a data set of the Hugging Face hub, or a database's address, such as `{_DATABASE}`. "
+        f"{_HINTS[form.kind]}"
+    )
     st.text_input("File on the server", placeholder="/path/to/vectors.npy", help=hint, **_options(form, "path"))
 
 
@@ -175,7 +179,7 @@ def _read_input(form: _Form) -> None:
         path = (session_value(form.key("path")) or "").strip()
         if not path:
             return
-        request = ImportRequest(form.kind, path)
+        request = ImportRequest(form.kind, _with_password(form, path))
     elif (file := session_value(form.key("file"))) is not None:
         files["file"] = (file.name, uploaded_content(file))
     else:
@@ -187,6 +191,15 @@ def _read_input(form: _Form) -> None:
         if (table := session_value(form.key("beside"))) is not None:
             files["beside"] = (table.name, uploaded_content(table))
     _keep(form.problem, form.parameter, request, files)
+
+
+def _with_password(form: _Form, path: str) -> str:
+    """The path as it was entered. Of a database's address, the field then shows neither user nor password."""
+    remembered, shown = form.key("address"), without_password(path)
+    if "…@" not in path and shown != path:
+        st.session_state[remembered], st.session_state[form.key("path")] = path, shown
+    entered = st.session_state.get(remembered, "")
+    return entered if without_password(entered) == shown else path
 
 
 def _keep(problem: str, parameter: str, request: ImportRequest, files: Files) -> bool:

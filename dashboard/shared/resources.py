@@ -92,7 +92,7 @@ def guard_files() -> None:
 
 
 def _roots() -> Roots:
-    return uploads.roots(_policy().roots or (), store().folder)
+    return uploads.roots(_policy(), store().folder)
 
 
 def runner() -> Runner | None:

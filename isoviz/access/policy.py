@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from isoviz.access.reach import READ_ONLY, Reach, switched_on
 from isoviz.errors import InputError
+from isoviz.fence import HOSTS as STORE_HOSTS
 from isoviz.fence import VARIABLE as ROOTS
 
 _QUOTAS: Final = {
@@ -57,11 +59,13 @@ class Policy:
         read_only: nothing can be changed from the browser.
         roots: folders below which the browser may name data and models, absolute; None: anywhere.
         quotas: limits of all visitors except the operator.
+        store_hosts: names and ports of servers from which visitors may read vectors; None for a store's usual port.
     """
 
     read_only: bool = False
     roots: tuple[Path, ...] | None = None
     quotas: Quotas = field(default_factory=Quotas)
+    store_hosts: tuple[tuple[str, int | None], ...] = ()
 
 
 UNRESTRICTED: Final = Policy()
@@ -81,6 +85,7 @@ def read(reach: Reach, environment: Mapping[str, str] = os.environ) -> Policy:
         quotas=Quotas(
             **{name: _count(variable, environment, default) for name, (variable, default, _) in _QUOTAS.items()}
         ),
+        store_hosts=hosts(environment.get(STORE_HOSTS, "")),
     )
 
 
@@ -96,6 +101,21 @@ def folders(text: str) -> tuple[Path, ...]:
         if not part.is_absolute():
             raise InputError(f"{ROOTS}: '{part}' is not an absolute path", field=ROOTS)
     return tuple(parts)
+
+
+def hosts(text: str) -> tuple[tuple[str, int | None], ...]:
+    """The servers that `ISOVIZ_STORE_HOSTS` names, with commas: `db.example.org` or `db.example.org:6333`."""
+    listed = []
+    for part in filter(None, map(str.strip, text.split(","))):
+        try:
+            parts = urlsplit(f"//{part}")
+            listed.append((parts.hostname or "", parts.port))
+        except ValueError:
+            parts = urlsplit("")
+        if not parts.hostname or "@" in part or "/" in part or "*" in part:
+            expected = "expected hosts such as db.example.org or db.example.org:6333"
+            raise InputError(f"{STORE_HOSTS}: {expected}, got '{part[:40]}'", field=STORE_HOSTS)
+    return tuple(listed)
 
 
 def _count(variable: str, environment: Mapping[str, str], default: int | None) -> int | None:

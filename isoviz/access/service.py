@@ -40,6 +40,7 @@ from isoviz.runs.queue_order import Move
 from isoviz.runs.rows import RunRow, UnreadableRunError
 from isoviz.runs.store import Store
 from isoviz.runs.summaries import RunSummary
+from isoviz.tables import stores
 from isoviz.tasks.files import is_table
 from isoviz.tasks.protocol import Task
 from isoviz.vectors.intake import ImportRequest, SetSummary
@@ -347,14 +348,14 @@ class Service:
 
     def roots(self) -> Roots | None:
         """Folders below which this visitor may name data and models; None: anywhere."""
-        return None if self.policy.roots is None else uploads.roots(self.policy.roots, self._store.folder)
+        return None if self.policy.roots is None else uploads.roots(self.policy, self._store.folder)
 
     def resolve_paths(
         self, model: str | None = None, data: str | None = None, file: str | None = None
     ) -> tuple[str | None, str | None, str | None]:
         """A model, a data folder and a file of vectors, checked for this visitor, with resolved paths."""
         roots = self.roots()
-        if file is not None and roots is not None:
+        if file is not None and roots is not None and not stores.is_store(file):  # whose reader checks it
             file = str(fence.below(file, roots, "embeddings", DataError))
         return (None if model is None else self._model(model)), self._data(data), file
 

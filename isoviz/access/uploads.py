@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from isoviz import demo, vectors
+from isoviz.access.policy import Policy
 from isoviz.errors import DataError, InputError
 from isoviz.fence import Roots
 from isoviz.home import make_private
@@ -54,9 +55,9 @@ def private_folder(store_folder: Path) -> Path:
     return path
 
 
-def roots(named: tuple[Path, ...], store_folder: Path) -> Roots:
-    """Folders whose data and models the browser may use: the operator's folders, uploads, and bundled files."""
-    return Roots(named, (store_folder / FOLDER, demo.FOLDER))
+def roots(policy: Policy, store_folder: Path) -> Roots:
+    """What the browser may use: data and models in the operator's folders, uploads and bundled files; the operator's hosts."""
+    return Roots(policy.roots or (), (store_folder / FOLDER, demo.FOLDER), policy.store_hosts)
 
 
 def save(

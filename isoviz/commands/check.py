@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from isoviz import boundary, drift
 from isoviz.commands.options import FILE_OF_VECTORS, Column, SkipBadRows
-from isoviz.commands.output import Answer, print_table
+from isoviz.commands.output import Answer, print_table, progress_bar
 from isoviz.errors import InputError
 from isoviz.formatting import number
 from isoviz.operations.operation import argument
+from isoviz.tables import catalogue, stores
 
 
 def run(
@@ -38,18 +38,20 @@ def run(
             raise InputError(f"{name}: only with --baseline", field=name)
     tolerances = None if fail_on is None else dict(map(_tolerance, fail_on))
     before = None if baseline is None else drift.Baseline.read(baseline)
-    points, names = drift.read(vectors, column, ids, skip_bad_rows)
+    shown = catalogue.title(vectors)
+    with progress_bar() as progress, stores.reporting(progress):
+        points, names = drift.read(vectors, column, ids, skip_bad_rows)
     if before is None:
         made = drift.baseline(points, ids=names)
         made.write(str(save))
         document = made.model_dump(mode="json", exclude={"vectors", "ids"}) | {"rows": len(made.ids)}
         notes = [f"{name} is left out: {why}" for name, why in made.missing.items()]
-        return Answer(document, lambda: _print_baseline(f"{Path(vectors).name} → {save}", made), notes)
+        return Answer(document, lambda: _print_baseline(f"{shown} → {save}", made), notes)
     if ids is None and (same_rows or not before.common(names or ())):
         names = None  # no ids, or a column 'id' that nobody asked for
     result = drift.check(points, before, fail_on=tolerances, ids=names, same_rows=same_rows)
     code = 0 if result.ok(strict) else 1
-    return Answer(result.model_dump(mode="json"), lambda: _print(Path(vectors).name, result), result.notes(), code)
+    return Answer(result.model_dump(mode="json"), lambda: _print(shown, result), result.notes(), code)
 
 
 def _tolerance(text: str) -> tuple[str, float | None]:

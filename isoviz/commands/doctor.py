@@ -86,7 +86,7 @@ def _versions(_: StoreOption) -> Found:
         return
     extras: dict[str, list[str]] = {}
     for requirement in required:
-        package, extra = re.match(r"[\w.-]+", requirement), re.search(r"extra == ['\"](\w+)['\"]", requirement)
+        package, extra = re.match(r"[\w.-]+", requirement), re.search(r"extra == ['\"]([\w-]+)['\"]", requirement)
         if package and package[0] != "isoviz":
             extras.setdefault(extra[1] if extra else "", []).append(package[0])
     versions = {name: _version(name) for names in extras.values() for name in names}

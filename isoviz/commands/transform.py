@@ -28,7 +28,7 @@ from isoviz.readouts import cosines
 from isoviz.readouts.comparable import comparable_rows
 from isoviz.readouts.image import MOST_PAIRED, Image
 from isoviz.statistics.paired_bootstrap import Difference, interval
-from isoviz.tables import arrays
+from isoviz.tables import arrays, stores
 from isoviz.vectors import reading
 
 if TYPE_CHECKING:
@@ -76,8 +76,12 @@ def run(
     if (groups is None) == (transform.needs == "groups"):
         needed = "only for language_removal" if groups else f"{chain} needs the column with each row's language"
         raise InputError(f"groups: {needed}", field="groups")
-    points, names = _read(input, "in", column, groups, skip_bad_rows)
-    fitted, fitted_names = (points, names) if fit_on is None else _read(fit_on, "fit-on", column, groups, skip_bad_rows)
+    with progress_bar() as progress, stores.reporting(progress):
+        points, names = _read(input, "in", column, groups, skip_bad_rows)
+        fitted, fitted_names = points, names
+        if fit_on is not None:
+            fitted, fitted_names = _read(fit_on, "fit-on", column, groups, skip_bad_rows)
+    input, fit_on = stores.title(input), None if fit_on is None else stores.title(fit_on)  # without passwords
     if fitted.shape[1] != points.shape[1]:
         raise InputError(
             f"fit-on: '{fit_on}' has {fitted.shape[1]} dimensions, '{input}' has {points.shape[1]}", field="fit-on"
@@ -161,6 +165,8 @@ def _read(
     name: str, option: str, column: str | None, groups: str | None, skip: bool
 ) -> tuple[NDArray[Any], pd.Series | None]:
     """The vectors, and each row's group if a column is named."""
+    if stores.is_store(name):
+        name = stores.with_options(name, sample="all")
     if groups is not None:
         from isoviz import vectors
 

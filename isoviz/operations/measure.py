@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -21,7 +21,7 @@ from isoviz.metrics.measuring import measure_cloud, notes_of, reading_of
 from isoviz.metrics.record import CloudRecord, Reading
 from isoviz.metrics.sample import Sample
 from isoviz.metrics.summary import as_json
-from isoviz.tables import catalogue
+from isoviz.tables import catalogue, stores
 from isoviz.tasks.protocol import OwnTask
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 MOST_PAIRED = 20_000
 """Points for metrics over pairs where there is one cloud only; the table takes fewer per cloud."""
-_OF_FILES = ("column", "labels", "label_column", "pairs", "as_weights", "skip_bad_rows")
+_OF_FILES = ("column", "labels", "label_column", "pairs", "sample", "seed", "as_weights", "skip_bad_rows")
 _SETTINGS = RunConfig.model_fields
 _FILE: Final[dict[str, JsonValue]] = {"metavar": "FILE"}
 
@@ -51,7 +51,8 @@ class CloudRequest(BaseModel):
 
     embeddings: str | None = Field(
         None,
-        description=f"vectors: {catalogue.described('array', 'table', 'vectors')}; text also as .gz",
+        description=f"vectors: {catalogue.described('array', 'table', 'vectors')}; text also as .gz; "
+        "or the URL of a database (docs/stores.md)",
         json_schema_extra=_FILE,
     )
     model: str | None = Field(
@@ -92,6 +93,10 @@ class CloudRequest(BaseModel):
         description="scored pairs of ids, or relevance of documents to queries; adds their read-outs",
         json_schema_extra=_FILE,
     )
+    sample: int | None = Field(
+        None, ge=2, description=f"rows of a database, drawn at random (default: {stores.MOST:,})"
+    )
+    seed: int | None = Field(None, ge=0, description="seed of that sample (default: 0)")
     max_eval: int | None = Field(None, ge=1, description="use the first N rows")
     allow_random: bool = Field(False, description=_SETTINGS["allow_random"].description)
     max_length: int = Field(128, ge=1, description="tokens read of a row")
@@ -153,6 +158,16 @@ class Measured:
     notes: list[str] = field(default_factory=list)
 
 
+@contextmanager
+def noting() -> Iterator[list[str]]:
+    """What the readers of vectors warn of, such as a sample: complete when the context ends."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield notes
+    notes += [str(one.message) for one in caught if issubclass(one.category, UserWarning)]
+
+
 def document(request: MeasureRequest) -> dict[str, Any]:
     """The measures as one document, in a process of its own (`isoviz.jobs.guarded`)."""
     from isoviz.devices import available_cores
@@ -161,8 +176,10 @@ def document(request: MeasureRequest) -> dict[str, Any]:
         import torch
 
         torch.set_num_threads(available_cores())  # the processes that read files have one
-    measured = measure(request)
-    return {**measured.document, "warnings": list(dict.fromkeys([*measured.document["warnings"], *measured.notes]))}
+    with noting() as noted:
+        measured = measure(request)
+    notes = [*measured.document["warnings"], *measured.notes, *noted]
+    return {**measured.document, "warnings": list(dict.fromkeys(notes))}
 
 
 def measure(request: MeasureRequest, progress: Progress = lambda *_: None) -> Measured:
@@ -173,7 +190,8 @@ def measure(request: MeasureRequest, progress: Progress = lambda *_: None) -> Me
     """
     request.check()
     if request.embeddings is not None:
-        return _measure_file(request, request.embeddings)
+        with stores.reporting(progress):
+            return _measure_file(request, request.embeddings)
     return _measure_model(request, str(request.model), progress)
 
 
@@ -185,7 +203,7 @@ def _measure_file(request: MeasureRequest, file: str) -> Measured:
     points, columns, vector_set = points_in(request, file)
     try:
         most = MOST_PAIRED if points.size * 8 <= profile.STREAM_ABOVE else profile.MOST_PAIRED
-        record = profile.measure(points, name=Path(file).name, most=most)
+        record = profile.measure(points, name=catalogue.title(file), most=most)
         weights = {"as_weights": _partition(points)} if request.as_weights else {}
         read_outs, left_out = {}, ()
         if vector_set is not None:
@@ -210,6 +228,8 @@ def points_in(request: CloudRequest, file: str) -> tuple[NDArray[Any], list[str]
     from isoviz import vectors
 
     skip = request.skip_bad_rows
+    column = request.column if stores.is_store(file) else None
+    file = stores.with_options(file, column=column, sample=request.sample, seed=request.seed)
     if request.labels is None and request.pairs is None:
         return *vectors.reading.named_array(file, request.column, "embeddings", skip), None
     table = request.labels if request.labels is not None and vectors.reading.names_file(request.labels) else None
@@ -223,7 +243,8 @@ def points_in(request: CloudRequest, file: str) -> tuple[NDArray[Any], list[str]
         if table is not None:
             raise vectors.reading.no_labels(table)
         raise InputError(
-            f"labels: '{file}' is an array without columns; name a table with a column 'label'", field="labels"
+            f"labels: '{catalogue.title(file)}' is an array without columns; name a table with a column 'label'",
+            field="labels",
         )
     return vector_set.points, vector_set.facts.get("dimensions", []), vector_set
 

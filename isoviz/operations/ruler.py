@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -15,8 +14,8 @@ from isoviz.cosines import Reading, Ruler
 from isoviz.cosines.records import check_cosine
 from isoviz.cosines.sides import SHARE_OF_HIGHEST as SHARE_OF_HIGHEST
 from isoviz.errors import InputError
-from isoviz.operations.measure import CloudRequest, Progress, points_in, rows_in
-from isoviz.tables import arrays
+from isoviz.operations.measure import CloudRequest, Progress, noting, points_in, rows_in
+from isoviz.tables import arrays, catalogue, stores
 from isoviz.tasks.protocol import OWN
 
 if TYPE_CHECKING:
@@ -84,9 +83,11 @@ class RulerRequest(CloudRequest):
         """Raise `InputError` if it names neither a model nor a file, or what does not go together."""
         if self.embeddings is None and self.model is None:
             raise InputError("model: give either a model or a file of embeddings", field="model")
-        for name in ("column", "label_column", "skip_bad_rows") if self.embeddings is None else ():
-            if getattr(self, name):
+        for name in ("column", "label_column", "sample", "seed") if self.embeddings is None else ():
+            if getattr(self, name) is not None:
                 raise InputError(f"{name}: only with --embeddings", field=name)
+        if self.skip_bad_rows and self.embeddings is None:
+            raise InputError("skip_bad_rows: only with --embeddings", field="skip_bad_rows")
         self.check_labels()
         for name in ("texts", "halves") if self.embeddings is not None else ():
             if getattr(self, name):
@@ -133,7 +134,9 @@ def document(request: RulerRequest) -> dict[str, Any]:
         from isoviz.devices import available_cores
 
         torch.set_num_threads(available_cores())  # the processes that read files have one
-    return measure(request).document
+    with noting() as notes:
+        measured = measure(request)
+    return replace(measured, notes=(*measured.notes, *notes)).document
 
 
 def measure(request: RulerRequest, progress: Progress = lambda *_: None) -> Measured:
@@ -152,9 +155,10 @@ def measure(request: RulerRequest, progress: Progress = lambda *_: None) -> Meas
         vector_set, notes = _encoded(request, progress)
         name = vector_set.name
     else:
-        points, _, vector_set = points_in(request, request.embeddings)
+        with stores.reporting(progress):
+            points, _, vector_set = points_in(request, request.embeddings)
         arrays.check_finite(points, "embeddings")  # says where
-        name = Path(request.embeddings).name
+        name = catalogue.title(request.embeddings)
     try:
         if vector_set is None:
             ruler = cosines.ruler(points, model=request.model, **settings)

@@ -8,6 +8,7 @@
     text_files.py  CSV, TSV and JSON lines
     json_rows.py   the shapes in which vectors stand in JSON
     hub_rows.py    data sets of the hub, through `datasets`
+    stores/        databases, by URL
 
 All tables are pyarrow's: it decodes only the requested columns, in batches, and has one table type for every format. Tasks make
 pandas frames of the rows they check. Everything here raises an `InputError` in the user's terms.

@@ -18,6 +18,7 @@ from isoviz import boundary
 from isoviz.catalogues import discover
 from isoviz.errors import DataError, InputError, shortened
 from isoviz.home import home, make_private
+from isoviz.tables import stores
 from isoviz.tables.protocol import Format, Glimpse, Holds, refused
 
 if TYPE_CHECKING:
@@ -57,12 +58,12 @@ def remote(name: str) -> Callable[[str], pa.Table] | None:
         from isoviz.tables import hub_rows
 
         return lambda field: hub_rows.table(name.removeprefix(HUB), field)
-    return None
+    return (lambda field: stores.table(name, field)) if stores.is_store(name) else None
 
 
 def title(name: str) -> str:
-    """What pages and errors call a file or another source."""
-    return name if remote(name) is not None else Path(name).name
+    """What pages and errors call a file or another source; never its password."""
+    return Path(name).name if remote(name) is None else stores.title(name)
 
 
 def ending_of(name: str | Path) -> str:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from isoviz import boundary
 from isoviz.errors import InputError, listed, shortened
 from isoviz.home import home, make_private
-from isoviz.tables import arrays, catalogue, formats, text_files
+from isoviz.tables import arrays, catalogue, formats, stores, text_files
 from isoviz.tables.arrays import BadRowError
 from isoviz.vectors import cells as cells_of
 
@@ -65,8 +65,11 @@ def points_of(name: str, column: str | None, field: str, skip_bad: bool = False)
     Raises:
         InputError: like `isoviz.vectors.read`.
     """
-    path = boundary.file(name, field) if catalogue.remote(name) is None else None
     rows = Rows(field, skip_bad)
+    if stores.is_store(name):
+        with stores.opened(name, field) as found:
+            return _spooled(rows, found.pieces, [found.column]), [found.column]
+    path = boundary.file(name, field) if catalogue.remote(name) is None else None
     with formats.naming_field(field):
         format = None if path is None else catalogue.identified(path, "table", "vectors", "array")
     if path is None or format is None or format.batches is None or not _is_large(path):
@@ -241,6 +244,8 @@ def dimensions_of(table: pa.Table, requested: str | None, taken: set[str], field
         InputError: no such columns.
     """
     names: list[str] = table.column_names
+    of_store = (table.schema.metadata or {}).get(stores.VECTORS)
+    requested = of_store.decode() if of_store and requested is None else requested
     if requested is None:
         lists, numbers = list_columns(table, taken), number_columns(table, taken)
         if len(lists) > 1:

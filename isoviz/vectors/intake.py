@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from isoviz.errors import InputError
-from isoviz.tables import catalogue
+from isoviz.tables import stores
 from isoviz.vectors import reading, sets
 from isoviz.vectors.reading import Columns
 from isoviz.vectors.sets import Relation, TextSet, VectorSet
@@ -20,7 +20,7 @@ class ImportRequest:
 
     Attributes:
         kind: `either`: vectors if the file has some, else texts.
-        file: a path, or `hub:owner/name:split`.
+        file: a path, `hub:owner/name:split` or the URL of a store.
         columns: see `isoviz.vectors.Columns`.
         beside: a table with texts, labels, groups or ids for the vectors of an array.
         relations: a table of pairs with a score, or of queries, documents and relevance.
@@ -70,7 +70,9 @@ class SetSummary:
 
 def import_file(request: ImportRequest) -> SetSummary:
     """Read a file and store its content. Raises like `isoviz.vectors.read`."""
-    name = request.name or catalogue.title(request.file)
+    if request.columns.points is not None and stores.is_store(request.file):
+        request = replace(request, file=stores.with_options(request.file, column=request.columns.points))
+    name = request.name or None  # for the file's
     content: TextSet | VectorSet
     if request.base:
         content = reading.annotated(_base(request.base), request.beside, request.relations, request.columns.label)

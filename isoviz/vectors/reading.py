@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from isoviz import boundary
 from isoviz.errors import InputError, listed, shortened
 from isoviz.metrics.cloud import blocks
-from isoviz.tables import arrays, catalogue, formats
+from isoviz.tables import arrays, catalogue, formats, stores
 from isoviz.tables.kinds.page import SAVED_FROM
 from isoviz.tables.protocol import Holds
 from isoviz.vectors import columns as table_columns
@@ -66,7 +66,7 @@ def read(
     beside_field: str = "labels",
     skip_bad: bool = False,
 ) -> VectorSet:
-    """Vectors from a file of any format, or from `hub:owner/name:split`.
+    """Vectors from a file of any format, `hub:owner/name:split` or the URL of a store (`isoviz.tables.stores`).
 
     Args:
         path: a file of any format in `isoviz.tables.catalogue`, or a page with vectors inside (.html).
@@ -159,7 +159,7 @@ def _vectors_of(
     own = own.reindex(range(len(good)))
     row_data = own if beside is None else _joined(own, beside, columns, beside_field)
     checked = from_points(
-        points, row_data[good].reset_index(drop=True), name=name or catalogue.title(path_text), facts=facts, field=field
+        points, row_data[good].reset_index(drop=True), name=name or _title(table, path_text), facts=facts, field=field
     )
     return _with_pairs(checked, relations)
 
@@ -343,7 +343,7 @@ def _texts_of(
                 f"{field}: name the column of the texts (columns: {listed(table.column_names, 120)})", field=field
             )
         row_data = _columns_of(table, replace(columns, text=texts[0]), field)
-    return _with_pairs(_checked_texts(row_data, name or catalogue.title(path), field), relations)
+    return _with_pairs(_checked_texts(row_data, name or _title(table, path), field), relations)
 
 
 def from_texts(lines: Sequence[str], *, name: str = "pasted texts", field: str = "texts") -> TextSet:
@@ -415,6 +415,12 @@ def names_file(text: str) -> bool:
 
 
 # ------------------------------------------------------------------------------------------------------------- helpers
+
+
+def _title(table: pa.Table | None, name: str) -> str:
+    """What a source is called; of a store it says which rows were drawn."""
+    metadata = None if table is None else table.schema.metadata
+    return (metadata or {}).get(stores.TITLE, b"").decode() or catalogue.title(name)
 
 
 def _requested(columns: Columns) -> dict[str, str | None]:

@@ -28,14 +28,16 @@ def test_variables(tmp_path: Path) -> None:
     environment = {
         "ISOVIZ_READ_ONLY": "1",
         "ISOVIZ_ROOTS": os.pathsep.join((str(tmp_path), "~/data", "")),
+        "ISOVIZ_STORE_HOSTS": "DB.example.org, [::1]:6333,",
         "ISOVIZ_QUOTA_QUEUED": "7",
         "ISOVIZ_QUOTA_THREADS": "2",
     }
     for variables in (HERE, OPEN):
         read = policy.read(variables, environment)
         assert read.read_only and read.roots == (tmp_path, Path.home() / "data")
+        assert read.store_hosts == (("db.example.org", None), ("::1", 6333))
         assert (read.quotas.queued, read.quotas.threads, read.quotas.launch) == (7, 2, 50)
-    assert policy.read(HERE, {"ISOVIZ_ROOTS": ""}).roots == ()
+    assert policy.read(HERE, {"ISOVIZ_ROOTS": ""}).roots == policy.read(HERE, {}).store_hosts == ()
 
 
 @pytest.mark.parametrize(
@@ -43,6 +45,8 @@ def test_variables(tmp_path: Path) -> None:
     [
         ("ISOVIZ_READ_ONLY", "maybe", "expected 1 or 0"),
         ("ISOVIZ_ROOTS", "data", "not an absolute path"),
+        ("ISOVIZ_STORE_HOSTS", "*.example.org", "expected hosts such as"),
+        ("ISOVIZ_STORE_HOSTS", "http://db:1", "expected hosts such as"),
         ("ISOVIZ_QUOTA_JOBS", "-1", "expected a whole number"),
         ("ISOVIZ_QUOTA_JOBS", "1e9", "expected a whole number"),
         ("ISOVIZ_QUOTA_LAUNCH", "9" * 400, "expected a whole number"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import io
+import os
 import re
 from pathlib import Path
 
@@ -208,6 +210,27 @@ def test_a_path_outside_the_folders_is_refused(
     (message,) = errors(page)
     assert "cannot be read from the browser" in message
     assert f"python -m isoviz app --roots {tmp_path / 'shared'} {tmp_path}" in texts(page)
+
+
+def test_a_database_whose_password_the_page_forgets(
+    open_page: OpenPage, computed_here: list[ViewRequest], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    duckdb = pytest.importorskip("duckdb") if not os.environ.get("CI") else importlib.import_module("duckdb")
+    with duckdb.connect(str(tmp_path / "v.duckdb")) as made:
+        made.execute("CREATE TABLE docs AS SELECT i AS id, [random(), i, i * i]::FLOAT[] AS v FROM range(90) t(i)")
+    monkeypatch.setenv("ISOVIZ_STORE_HOSTS", "127.0.0.1:9")  # nobody listens there
+    page = open_page("explore", explore_at="My vectors", **{"explore_own.vectors.from": "Path on the server"})
+    field = page.text_input(key="explore_own.vectors.path")
+    field.set_value("postgresql://wilhelmine:geheim@127.0.0.1:9/db").run()
+    (message,) = errors(page)
+    assert "postgresql://127.0.0.1:9/db cannot be read" in message
+    assert page.text_input(key="explore_own.vectors.path").value == "postgresql://…@127.0.0.1:9/db"
+    assert "geheim" not in texts(page) + message and "wilhelmine" not in texts(page) + message
+    field.set_value("postgresql://wilhelmine:geheim@127.0.0.1/db").run()
+    assert "ISOVIZ_STORE_HOSTS" in errors(page)[0], "another port"
+    field.set_value(f"duckdb://{tmp_path}/v.duckdb?sample=50").run()
+    assert errors(page) == []
+    assert "50 of 90 rows at random (seed 0): 50 vectors of 3 dimensions" in texts(page)
 
 
 def test_a_set_loaded_on_one_page_is_there_on_the_other(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,10 @@ from isoviz import boundary
 from isoviz.errors import LONGEST, InputError, listed, one_line, shortened
 from isoviz.models import sources
 from isoviz.tables import arrays
-from tests.fuzzing import addresses, command_line, files, models
+from isoviz.tables.stores import catalogue
+from tests.fuzzing import addresses, command_line, files, models, stores
 from tests.fuzzing.collecting import collect
+from tests.missing import missing
 from tests.tiny import TinyModels
 
 
@@ -40,6 +43,17 @@ def test_command_lines_end_in_one_line(sandbox: Path) -> None:
     outcome = collect(command_line.words(sandbox), lambda line: command_line.check(line, sandbox), 120)
     assert not outcome.faults, str(outcome)
     assert outcome.answers["refused"] > 40 and outcome.answers["reached"] + outcome.answers["done"] > 10
+
+
+@pytest.mark.slow
+def test_addresses_of_databases_end_in_one_line(tmp_path: Path) -> None:
+    for package in (package for store in catalogue().values() for package in store.packages):
+        if find_spec(package) is None:
+            missing(f"{package} is not installed (requirements-dev.txt)")
+    stores.fill(tmp_path)
+    outcome = collect(stores.near(tmp_path), lambda address: stores.check(address, tmp_path), 100)
+    assert not outcome.faults, str(outcome)
+    assert outcome.answers["refused"] > 50 and outcome.answers["read"]
 
 
 KNOWN = (
