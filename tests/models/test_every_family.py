@@ -131,7 +131,9 @@ def is_causal(network: Any) -> bool:
     with torch.no_grad():
         for weight in network.parameters():
             if weight.ndim > 1:  # large enough for attention to matter
-                weight.normal_(std=0.3)
+                weight.normal_(
+                    std=0.1 if network.config.model_type == "mobilebert" else 0.3
+                )  # which has no layer norms
     ids = batch()["input_ids"][:1]
     model = HeadedModel(network, Hooks(), "classification").eval()
     with torch.no_grad():
