@@ -111,7 +111,7 @@ def test_every_family_learns_and_is_read_again_or_is_refused(tmp_path: Path) -> 
             causal = is_causal(network)
             learns(network, tmp_path)
             assert name in NOT_CAUSAL or causal == (families.architecture(config.to_dict()) == "decoder"), causal
-            # transformers reads the encoder; Funnel's comes back with other values somewhere, though with the same logits here
+            # transformers reads the encoder; of Funnel it sets the embedding of padding to zero, which this test had drawn at random
             if isinstance(network, body) and name != "funnel":
                 again = transformers.AutoModel.from_pretrained(tmp_path).state_dict()
                 assert all(torch.equal(tensor, again[key]) for key, tensor in network.base_model.state_dict().items())
@@ -131,7 +131,9 @@ def is_causal(network: Any) -> bool:
     with torch.no_grad():
         for weight in network.parameters():
             if weight.ndim > 1:  # large enough for attention to matter
-                weight.normal_(std=0.3)
+                weight.normal_(
+                    std=0.1 if network.config.model_type == "mobilebert" else 0.3
+                )  # which has no layer norms
     ids = batch()["input_ids"][:1]
     model = HeadedModel(network, Hooks(), "classification").eval()
     with torch.no_grad():
