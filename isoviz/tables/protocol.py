@@ -106,5 +106,7 @@ def vectors_table(points: NDArray[Any], known: Mapping[str, Any]) -> pa.Table:
     """A table of vectors (n, d) beside known columns, in the contract of `Format.holds`."""
     import pyarrow as pa
 
-    flat = pa.array(np.ascontiguousarray(points).reshape(-1))
-    return pa.table({**known, "vector": pa.FixedSizeListArray.from_arrays(flat, max(1, points.shape[1]))})
+    numbers = np.ascontiguousarray(points).reshape(-1)
+    # `pa.array` would import pandas, which takes longer than reading a small file
+    flat = pa.Array.from_buffers(pa.from_numpy_dtype(numbers.dtype), len(numbers), [None, pa.py_buffer(numbers)])
+    return pa.Table.from_pydict({**known, "vector": pa.FixedSizeListArray.from_arrays(flat, max(1, points.shape[1]))})
