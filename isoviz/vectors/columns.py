@@ -24,6 +24,7 @@ from isoviz.errors import InputError, listed, shortened
 from isoviz.home import home, make_private
 from isoviz.tables import arrays, catalogue, formats, stores, text_files
 from isoviz.tables.arrays import BadRowError
+from isoviz.tables.protocol import numbers_of
 from isoviz.vectors import cells as cells_of
 
 if TYPE_CHECKING:
@@ -436,13 +437,14 @@ def _of_lists(column: pa.ChunkedArray, name: str, field: str) -> NDArray[Any]:
         raise BadCellError(_first_null(column), name, "it is empty", field)
     if not len(column):
         return np.empty((0, 0), dtype=np.float32)
-    lengths = pc.list_value_length(column).to_numpy()
+    fixed = pa.types.is_fixed_size_list(column.type)
+    lengths = np.full(1, column.type.list_size) if fixed else pc.list_value_length(column).to_numpy()
     _require_even(lengths, name, field)
     parts = []
     for chunk in column.chunks:
         values = chunk.flatten()
         wide = pa.float32() if pa.types.is_float32(inner) or pa.types.is_float16(inner) else pa.float64()
-        parts.append(values.cast(wide, safe=False).to_numpy(zero_copy_only=False).reshape(len(chunk), int(lengths[0])))
+        parts.append(numbers_of(values.cast(wide, safe=False)).reshape(len(chunk), int(lengths[0])))
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
