@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isoviz import vectors
+from isoviz import metrics, vectors
 from isoviz.__main__ import main
+from isoviz.posthoc import zca
 from isoviz.vectors import intake
 
 BESIDE = Path(__file__).resolve().parents[3]
@@ -131,5 +132,54 @@ def _projector(measured: Said, name: str, expected: dict[str, Any]) -> None:
 
 @case("zero_rows.npy")
 def _zero_rows(measured: Said, name: str, expected: dict[str, Any]) -> None:
-    assert measured(name)[1]["mean_cosine"] == pytest.approx(expected["mean_cosine"], abs=1e-6)
-    assert len(vectors.from_points(np.load(FILES / name)).zero_rows) == expected["zero_rows"]
+    document = measured(name)[1]
+    assert document["mean_cosine"] == pytest.approx(expected["mean_cosine"], abs=1e-6)
+    assert document["n"] == 300 - expected["zero_rows"]
+    assert f"{expected['zero_rows']} of 300 rows are zero and left out" in document["warnings"]
+
+
+@case("near_copies.npy")
+def _near_copies(measured: Said, name: str, expected: dict[str, Any]) -> None:
+    document = measured(name)[1]
+    assert document["twonn"] == pytest.approx(expected["twonn"], abs=expected["tolerance"])
+    assert f"twonn leaves out {expected['left_out']} copies" in document["warnings"]
+
+
+@case("equal_rows.npy")
+def _equal_rows(measured: Said, name: str, expected: dict[str, Any]) -> None:
+    document = measured(name)[1]
+    assert {document[name] for name in ("isoscore", "twonn", "hubness", "participation_ratio", "ev_1")} == {None}
+    assert "isoscore is undefined: all points are equal" in document["warnings"]
+
+
+@case("dead_dimensions.npy")
+def _dead(measured: Said, name: str, expected: dict[str, Any]) -> None:
+    assert measured(name)[1]["dead_dimensions"] == expected["dead"]
+    points = np.load(FILES / name)
+    white = zca().fit(points).transform(points)
+    assert metrics.isoscore(white) == pytest.approx(expected["isoscore_after_full_whitening"], abs=1e-6)
+
+
+@case("centred.npy")
+def _centred(measured: Said, name: str, expected: dict[str, Any]) -> None:
+    assert measured(name)[1]["outlier_dimensions"] == expected["rogue_by_mean"]
+
+
+@case("collapsed.npy")
+def _collapsed(measured: Said, name: str, expected: dict[str, Any]) -> None:
+    document = measured(name)[1]
+    assert document["mean_cosine"] == pytest.approx(expected["mean_cosine"], abs=1e-9)
+    assert any("cannot be told apart" in warning for warning in document["warnings"])
+
+
+@case("fewer_rows_than_dimensions.npy")
+def _simplex(measured: Said, name: str, expected: dict[str, Any]) -> None:
+    points = np.load(FILES / name)
+    white = zca().fit(points).transform(points)
+    cosine = expected["cosines_after_full_whitening"]
+    assert metrics.mean_cosine(white) == pytest.approx(cosine, abs=1e-6)
+
+
+def test_each_case_is_checked() -> None:
+    checked = ("read", "error", *NUMBERS)
+    assert not [name for name, expected in EXPECTED.items() if name not in CHECKS and not {*checked} & {*expected}]
