@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from isoviz.runs.summaries import RunSummary
 
 _python_warnings: list[str] = []
+_OF_MEASURE: Final = re.compile(r"([a-z][a-z0-9_]*) ((?:is undefined: |leaves out ).+)")
+"""A note on one measure, by its slug."""
 
 
 def collect_warnings() -> None:
@@ -89,9 +92,15 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def print_notes(notes: Iterable[str]) -> None:
-    """Each note once, on stderr."""
+    """Each note once, on stderr. Measures of which notes say the same share a line."""
+    measures: dict[str, list[str]] = {}
     for note in dict.fromkeys(notes):
-        print(f"note: {note}", file=sys.stderr)
+        about = _OF_MEASURE.fullmatch(note)
+        measures.setdefault(about[2] if about else note, []).extend([about[1]] if about else [])
+    for note, slugs in measures.items():
+        several = note.replace("is undefined", "are undefined", 1).replace("leaves out", "leave out", 1)
+        words = [*([", ".join(slugs)] if slugs else []), several if len(slugs) > 1 else note]
+        print(f"note: {' '.join(words)}", file=sys.stderr)
 
 
 @contextmanager

@@ -63,7 +63,7 @@ class Encoder:
             for layer, state in enumerate(states):
                 visit(layer, state)
             return head
-        with torch.inference_mode(), _watching(self.blocks, visit):
+        with torch.inference_mode(), _known_tokens(), _watching(self.blocks, visit):
             last = pooled.run(self.module, batch).last_hidden_state
             visit(self.num_layers, last)
         return None
@@ -75,16 +75,22 @@ class Encoder:
             batch: `input_ids`, `attention_mask` and what else the tokenizer gives, (B, L), padded on the right: a decoder's
                 tokens cannot see what stands after them, so padding changes nothing.
         """
-        try:
-            with torch.inference_mode():
-                if isinstance(self.module, HeadedModel):
-                    encoding = self.module.wiring.encode(batch)
-                    return encoding.hidden_states, encoding.pooled
-                return pooled.layers(self.module, batch), None
-        except IndexError:
-            raise ModelError(
-                "model: its tokenizer gives a token number that it has no embedding for", field="model"
-            ) from None
+        with torch.inference_mode(), _known_tokens():
+            if isinstance(self.module, HeadedModel):
+                encoding = self.module.wiring.encode(batch)
+                return encoding.hidden_states, encoding.pooled
+            return pooled.layers(self.module, batch), None
+
+
+@contextmanager
+def _known_tokens() -> Iterator[None]:
+    """Report a token that has no embedding."""
+    try:
+        yield
+    except IndexError:
+        raise ModelError(
+            "model: its tokenizer gives a token number that it has no embedding for", field="model"
+        ) from None
 
 
 @contextmanager

@@ -522,7 +522,8 @@ def cases() -> dict[str, Case]:
     listed |= {
         "regression on pairs of texts": Case("task", training(kind="regression", method="istar")),
         "spans": Case("task", training(kind="span", method="istar")),
-        "generation": Case("task", training(kind="seq2seq", method="istar")),
+        # Adam turns round-off of small gradients into steps of full size: 1.2e-5 with one processor's kernels
+        "generation": Case("task", training(kind="seq2seq", method="istar"), 5e-5),
         "gradient accumulation": Case("training", training(method="istar", grad_accum=2, batch_size=4)),
         "LoRA": Case("training", training(lora_rank=2)),
         "dropout": Case("training", training(dropout=0.1)),
