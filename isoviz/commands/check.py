@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from isoviz import boundary, drift
-from isoviz.commands.options import FILE_OF_VECTORS, Column, SkipBadRows
+from isoviz.commands.options import Column, SkipBadRows, file_of_vectors
 from isoviz.commands.output import Answer, print_table, progress_bar
 from isoviz.errors import InputError
 from isoviz.formatting import number
@@ -16,7 +16,7 @@ from isoviz.tables import catalogue, stores
 def run(
     vectors: Annotated[
         str,
-        argument(FILE_OF_VECTORS, "FILE", positional=True),
+        argument(file_of_vectors(), "FILE", positional=True),
     ],
     baseline: Annotated[str | None, argument("compare with this baseline", "FILE")] = None,
     save: Annotated[str | None, argument("save a baseline", "FILE")] = None,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz import boundary, posthoc
-from isoviz.commands.options import FILE_OF_VECTORS, Column, StoreOption
+from isoviz.commands.options import Column, StoreOption, file_of_vectors
 from isoviz.commands.output import Answer
 from isoviz.errors import InputError
 from isoviz.operations.operation import argument
@@ -22,7 +22,7 @@ from isoviz.runs.store import Store
 def run(
     chain: Annotated[str, argument("affine steps, as What-if writes them: zca:ridge=0.1", "CHAIN")],
     out: Annotated[str, argument("FILE.zip: W, b and six lines of numpy; else the new model's folder", "PATH")],
-    fit_on: Annotated[str | None, argument(f"{FILE_OF_VECTORS}; the chain is fitted on them", "FILE")] = None,
+    fit_on: Annotated[str | None, argument(f"{file_of_vectors()}; the chain is fitted on them", "FILE")] = None,
     run: Annotated[
         str | None, argument("or a finished run, whose training vectors the chain is fitted on", "ID")
     ] = None,

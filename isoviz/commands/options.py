@@ -14,7 +14,6 @@ from isoviz.commands.output import Answer, print_json, print_notes
 from isoviz.errors import InputError
 from isoviz.operations.operation import argument, arguments_of, checked, keywords
 from isoviz.parameters import extra
-from isoviz.tables import catalogue
 
 if TYPE_CHECKING:
     from isoviz.tasks.protocol import OwnTask
@@ -24,7 +23,6 @@ StoreOption = Annotated[
 ]
 Quiet = Annotated[bool, argument("one JSON document on stdout", option="--json")]
 """For a verb that prints nothing else then while it works. All that give an `Answer` have `--json`."""
-FILE_OF_VECTORS: Final = f"vectors: {catalogue.described('array', 'table', 'vectors')}; text also as .gz"
 Column = Annotated[
     str | None,
     argument(
@@ -42,6 +40,13 @@ class StoreAndQuiet(BaseModel):
 
     store: StoreOption = None
     quiet: Quiet = False
+
+
+def file_of_vectors() -> str:
+    """Help of an option that names vectors. The catalogue of formats imports numpy, so other verbs do not wait for it."""
+    from isoviz.tables import catalogue
+
+    return f"vectors: {catalogue.described('array', 'table', 'vectors')}; text also as .gz"
 
 
 def add_verb(parser: argparse.ArgumentParser, call: Call) -> None:

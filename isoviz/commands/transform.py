@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz import boundary, posthoc
-from isoviz.commands.options import FILE_OF_VECTORS, Column, SkipBadRows
+from isoviz.commands.options import Column, SkipBadRows, file_of_vectors
 from isoviz.commands.output import Answer, progress_bar
 from isoviz.errors import InputError
 from isoviz.formatting import fixed, sentence
@@ -46,7 +46,7 @@ def run(
     ],
     input: Annotated[
         str,
-        argument(FILE_OF_VECTORS, "FILE", option="--in"),
+        argument(file_of_vectors(), "FILE", option="--in"),
     ],
     out: Annotated[str, argument("the transformed vectors, as .npy; float32 stays float32", "FILE")],
     fit_on: Annotated[str | None, argument("the vectors to fit the transforms on (default: --in)", "FILE")] = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from isoviz import boundary
-from isoviz.commands.options import FILE_OF_VECTORS, Column
+from isoviz.commands.options import Column, file_of_vectors
 from isoviz.commands.output import Answer
 from isoviz.errors import InputError
 from isoviz.operations.operation import argument
@@ -17,7 +17,7 @@ from isoviz.whatif.upgrade import map_file, recalls
 
 
 def run(
-    old: Annotated[str, argument(f"the stored {FILE_OF_VECTORS}", "FILE")],
+    old: Annotated[str, argument(f"the stored {file_of_vectors()}", "FILE")],
     new: Annotated[str, argument("the new encoder's vectors of the same rows, in the same order", "FILE")],
     map: Annotated[Map, argument("procrustes: a rotation and one factor; ridge: least squares")] = "procrustes",
     out: Annotated[

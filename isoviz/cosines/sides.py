@@ -150,7 +150,7 @@ class Sides:
         """(left, right), after CSLS if `local` (Conneau et al. 2018, arXiv:1710.04087, equation 3): minus each row's mean cosine with
         its ten nearest."""
         unit = x / np.linalg.norm(x, axis=1, keepdims=True)
-        cosines: Matrix = unit[self.left] @ unit[self.right].T
+        cosines: Matrix = np.clip(unit[self.left] @ unit[self.right].T, -1, 1)
         if not local:
             return cosines
         others = cosines if self.two else cosines - 3 * np.eye(len(cosines))

@@ -31,6 +31,8 @@ APART: Final = 32
 """Least distance to other points, in tolerances."""
 _ROUND_OFF: Final = 64 * np.finfo(np.float64).eps
 _BLOCK: Final = 1_000_000  # numbers in memory at a time
+_FEW: Final = 500
+"""Rows of which comparing all pairs is faster than importing a tree."""
 _MOST_CANDIDATES: Final = 100  # per row
 _MOST_COMPARED: Final = 20_000
 """Most rows of a cloud as dense as the tolerances whose pairs are all compared; in larger ones, only equal rows are copies."""
@@ -90,6 +92,8 @@ def _candidates(x: Matrix) -> Pairs | None:
     The directions of linked rows are as near as the tolerance, and so are the logarithms of their lengths. A projection to few dimensions
     keeps distances: one that grows threefold is a matter of 1 in 10¹² pairs.
     """
+    if len(x) <= _FEW:
+        return None
     from scipy.spatial import cKDTree
 
     lengths = np.linalg.norm(x, axis=1)
@@ -124,7 +128,8 @@ def _links(x: Matrix, tolerance: float) -> Pairs:
         one, other = np.nonzero(distances <= tolerance**2 * np.maximum(squares[start:stop, None], squares[start:]))
         links = np.stack([first[start + one], first[start + other]], axis=1)
         links = np.unique(links[links[:, 0] != links[:, 1]], axis=0)
-        first = first_of_connected(links, n)[first]
+        if len(links):
+            first = first_of_connected(links, n)[first]
         found.append(links)
     return np.concatenate(found)
 

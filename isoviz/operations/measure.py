@@ -205,7 +205,8 @@ def _measure_file(request: MeasureRequest, file: str) -> Measured:
         most = MOST_PAIRED if points.size * 8 <= profile.STREAM_ABOVE else profile.MOST_PAIRED
         record = profile.measure(points, name=catalogue.title(file), most=most)
         weights = {"as_weights": _partition(points)} if request.as_weights else {}
-        read_outs, left_out = {}, ()
+        read_outs: dict[str, Any] = {}
+        left_out: tuple[str, ...] = ()
         if vector_set is not None:
             annotations = annotations_of(vector_set)
             left_out = annotations.notes

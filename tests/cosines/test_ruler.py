@@ -230,5 +230,5 @@ def test_cosines_near_1_keep_their_digits_and_rows_that_are_alike_are_said() -> 
     )
     assert isoviz.ruler(cloud(40, random)).alike == ""
     lengths = np.outer(1 + 0.1 * random.random(80), random.normal(size=8)) + 1e-8 * random.normal(size=(80, 8))
-    with pytest.raises(InputError, match="cannot be told apart"):
-        isoviz.ruler(lengths)
+    alike = isoviz.ruler(lengths)
+    assert "cannot be told apart" in alike.alike and max(level.high for level in alike.floor) <= 1

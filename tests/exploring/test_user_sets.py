@@ -63,7 +63,7 @@ def test_zero_vectors_are_reported() -> None:
     points = POINTS.copy()
     points[4] = 0
     facts, _, _ = _view(vectors.keep(vectors.from_points(points)))
-    assert facts["warnings"] == ["1 vector is all zeros (row 5); cosines leave them out"]
+    assert facts["warnings"] == ["1 of 80 rows is zero and left out (the first is row 5)"]
 
 
 def test_a_set_that_is_gone_is_reported() -> None:

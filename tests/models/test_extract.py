@@ -317,5 +317,5 @@ def test_profile_names_and_measures_every_cloud(tiny_models):
     assert [completed(one, views, most=50) for one in quick] == records
     first = records[0]  # every text begins with the same token at the same place: one point, 23 times
     assert first.number("isoscore") is None
-    assert "twonn leaves out 22 duplicate points" in notes_of(first)
+    assert "twonn leaves out 22 copies" in notes_of(first)
     assert any("all points are equal" in note for note in notes_of(first))

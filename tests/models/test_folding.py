@@ -48,7 +48,7 @@ def scores(model: Any, batch: dict[str, Any]) -> torch.Tensor:
 
 def saved_alone(model: HeadedModel, folder: Path) -> Any:
     save(model, folder)
-    return class_for(model.kind, 2)[0].from_pretrained(folder).eval()
+    return class_for(model.network.config, model.kind, 2)[0].from_pretrained(folder).eval()
 
 
 @pytest.mark.parametrize("slug", AFFINE)

@@ -85,10 +85,11 @@ def test_runs_survive_a_killed_process_and_a_restart_and_none_runs_twice(store: 
             until(lambda: len(store.events_of_kind(dying, Lost)) == 3)
         # asked to end, it stopped its runs with a checkpoint and put them back
         assert {store.get(run).status for run in (steady, victim, wide)} == {"queued"}
+        resumed = lambda *times: [kinds(store, run).count("resumed") for run in (steady, victim, wide)] == [*times]  # noqa: E731
         with submitting(store, head, signal.SIGKILL):
-            until(lambda: kinds(store, steady).count("resumed") == 1 and kinds(store, wide).count("resumed") == 1)
+            until(lambda: resumed(1, 2, 1))
         with submitting(store, head):  # its predecessor's tasks ended with it
-            until(lambda: kinds(store, steady).count("resumed") == 2)
+            until(lambda: resumed(2, 3, 2))
             for run in (steady, victim, wide):
                 finish(store, run)
             assert [ended(store, run).status for run in (steady, victim, wide)] == ["finished"] * 3
