@@ -129,6 +129,30 @@ def test_a_bad_upload_is_reported_beside_the_field(open_page: OpenPage, computed
     assert "explore_vectors" not in page.query_params and computed_here == []
 
 
+def test_bad_rows_are_counted_and_left_out_on_request(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
+    table = pd.DataFrame({"id": [f"t{row}" for row in range(len(POINTS))], "vector": POINTS.tolist()})
+    table.loc[4, "vector"] = table.loc[9, "vector"] = None
+    content = table.to_json(orient="records", lines=True).encode()
+    page = _upload(open_page("explore", explore_at="My vectors"), "mine.jsonl", content)
+    (message,) = errors(page)
+    assert f"2 of {len(POINTS)} rows have no readable vector, the first is row 5" in message
+    page.session_state["explore_own.vectors.skip"] = True
+    page = _upload(page, "again.jsonl", content)
+    assert errors(page) == [] and vectors.load(str(page.query_params["explore_vectors"])).n == len(POINTS) - 2
+    assert any("the first is row 5" in warning.value for warning in page.warning)
+
+
+def test_a_column_that_cannot_hold_vectors_is_refused_beside_the_field(
+    open_page: OpenPage, computed_here: list[ViewRequest]
+) -> None:
+    packed = io.BytesIO()
+    pd.DataFrame({"when": pd.Timestamp("2026-01-01"), "vector": POINTS.tolist()}).to_parquet(packed)
+    page = open_page("explore", explore_at="My vectors")
+    page.session_state["explore_own.vectors.points"] = "when"
+    (message,) = errors(_upload(page, "mine.parquet", packed.getvalue()))
+    assert "Column 'when' holds timestamp" in message and computed_here == []
+
+
 def test_a_link_to_vectors_that_are_gone_says_so(open_page: OpenPage) -> None:
     page = open_page("explore", explore_at="My vectors", explore_vectors="0" * 32)
     (message,) = errors(page)
