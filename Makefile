@@ -45,7 +45,7 @@ core: $(VENV)/.dev
 	$(BIN)/python -m hatchling build -t wheel -d .core
 	.core/bin/python -m pip download --quiet --disable-pip-version-check --only-binary=:all: -d .core/wheels .core/*.whl
 	ls -l .core/wheels
-	.core/bin/python -m pip install --quiet --disable-pip-version-check --no-index --find-links .core/wheels isoviz
+	.core/bin/python -m pip install --quiet --disable-pip-version-check --no-index --find-links .core/wheels isoviz-embeddings
 	.core/bin/python -c "import numpy; numpy.save('.core/x.npy', numpy.random.default_rng(0).normal(size=(500, 16)))"
 	.core/bin/isoviz measure --embeddings .core/x.npy
 

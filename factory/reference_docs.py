@@ -17,6 +17,7 @@ from typing import Any
 
 from isoviz import methods, metrics, posthoc, readouts, reference
 from isoviz.catalogues import in_folder
+from isoviz.errors import DISTRIBUTION
 from isoviz.lessons import responses
 from isoviz.methods.protocol import Method
 from isoviz.metrics.protocol import Metric
@@ -206,7 +207,7 @@ def stores_part() -> str:
     for store in reference.of_this_project(stores.catalogue().values()):
         secret = f"`{store.secret}`" if store.secret else "–"
         addresses = "<br>".join(f"`{example}`" for example in store.examples)
-        rows.append((store.title, addresses, f"`isoviz[{store.extra}]`", secret, f"{store.samples}"))
+        rows.append((store.title, addresses, f"`{DISTRIBUTION}[{store.extra}]`", secret, f"{store.samples}"))
     return _table(("store", "address", "install", "password or key from", "how a sample is drawn"), rows)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 
 from isoviz import __version__
 from isoviz.commands.output import collect_warnings, quiet_libraries, reader_is_gone
-from isoviz.errors import LINE, InputError, IsoVizError, one_line, shortened, without_password
+from isoviz.errors import LINE, InputError, IsoVizError, install, one_line, shortened, without_password
 from isoviz.jobs.processes import collect_rarely, share_cores
 
 _VERBS: Final = {
@@ -124,9 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as missing:
         if missing.name is None or (package := missing.name.partition(".")[0]) in ("isoviz", "dashboard"):
             raise
-        _say(
-            f"needs the package {package}, which is not installed; run `pip install 'isoviz[{_extra(words, package)}]'`"
-        )
+        _say(f"needs the package {package}, which is not installed; run `{install(_extra(words, package))}`")
         return 2
     except KeyboardInterrupt as interrupt:
         _say("interrupted")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
+DISTRIBUTION: Final = "isoviz-embeddings"
+"""This package's name in package indexes, where `isoviz` is a program about isoforms."""
 LONGEST: Final = 600
 """Maximum number of characters in a message."""
 LINE: Final = 300
@@ -92,6 +94,11 @@ def listed(names: Iterable[object], most: int = 140) -> str:
             break
         shown.append(name)
     return f"{', '.join(shown)}, … ({len(every):,} in total)"
+
+
+def install(extra: str) -> str:
+    """The command that installs an extra of this package."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 class IsoVizError(Exception):

@@ -1,4 +1,4 @@
-"""The dashboard's figures in a notebook, as Plotly figures: `isoviz.plots.correlations(points)`. Needs `isoviz[app]`.
+"""The dashboard's figures in a notebook, as Plotly figures: `isoviz.plots.correlations(points)`. Needs the extra `app`.
 
 `dashboard/plots.py` holds the functions. The engine draws nothing itself, and in the wheel the dashboard lies inside this package.
 """

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
 
 import isoviz
+from isoviz.errors import DISTRIBUTION
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -39,3 +42,28 @@ def test_the_citation_names_this_version_and_the_four_papers() -> None:
         "Zhou",
         "Ding",
     }
+
+
+_EXTRA = re.compile(r"(?<![\w.\]/])(isoviz[\w-]*)\[[a-z{]")
+_INSTALL = re.compile(
+    r"(?:\binstall\b|\buvx\b|\bpipx run\b|\buv add\b)[^\n`|#]*?(?<![\w./:=-])(isoviz[\w-]*)(?![\w./:-])"
+)
+
+
+def test_everything_that_installs_names_this_package_and_not_the_stranger_of_the_same_name() -> None:
+    # In the package index `isoviz` is somebody else's program.
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["name"] == DISTRIBUTION
+    assert DISTRIBUTION in project["scripts"], "uvx runs the script of the package's name"
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    texts = (".py", ".md", ".toml", ".yml", ".yaml", ".txt", ".ipynb", ".html", ".js", ".j2", ".cff", "")
+    found = []
+    for name in filter(None, listed.split("\0")):
+        path = ROOT / name
+        if path.suffix not in texts or path == Path(__file__) or not path.is_file():
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        for match in (*_EXTRA.finditer(text), *_INSTALL.finditer(text)):
+            if match[1] != DISTRIBUTION:
+                found.append(f"{name}: {match[0][:80]}")
+    assert not found

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from isoviz import boundary
-from isoviz.errors import InputError
+from isoviz.errors import InputError, install
 
 _INSTALLED = Path(__file__).resolve().parents[1] / "screens"  # in the wheel the dashboard lies inside the package
 ROOT = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).resolve().parents[2]
@@ -19,9 +19,7 @@ ROOT = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).resolve().parents[2
 def require(verb: str, part: str, *, package: str = "streamlit") -> Path:
     """A part of the dashboard. Raises `InputError` if the package that it needs is not there."""
     if importlib.util.find_spec(package) is None:
-        raise InputError(
-            f"{verb}: needs the package {package}, which is not installed; run `pip install 'isoviz[app]'`"
-        )
+        raise InputError(f"{verb}: needs the package {package}, which is not installed; run `{install('app')}`")
     return ROOT / "dashboard" / part
 
 

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from isoviz import __version__, limits
 from isoviz.commands.options import StoreOption
 from isoviz.commands.output import Answer
-from isoviz.errors import IsoVizError, listed, one_line
+from isoviz.errors import DISTRIBUTION, IsoVizError, install, listed, one_line
 from isoviz.home import home, store_url
 
 State = Literal["ok", "note", "problem"]
@@ -80,20 +80,20 @@ Found = Iterator[tuple[State, str] | tuple[State, str, str]]
 def _versions(_: StoreOption) -> Found:
     yield "ok", f"isoviz {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     try:
-        required = importlib.metadata.requires("isoviz") or []
+        required = importlib.metadata.requires(DISTRIBUTION) or []
     except importlib.metadata.PackageNotFoundError:
         yield "note", "isoviz is not installed as a package, so its extras are not checked", "Install it with pip."
         return
     extras: dict[str, list[str]] = {}
     for requirement in required:
         package, extra = re.match(r"[\w.-]+", requirement), re.search(r"extra == ['\"]([\w-]+)['\"]", requirement)
-        if package and package[0] != "isoviz":
+        if package and package[0] != DISTRIBUTION:
             extras.setdefault(extra[1] if extra else "", []).append(package[0])
     versions = {name: _version(name) for names in extras.values() for name in names}
     yield "ok", ", ".join(f"{name} {version}" for name, version in sorted(versions.items()) if version)
     for title, names in sorted(extras.items()):
         if missing := [name for name in names if not versions[name]]:
-            yield "note", f"[{title}] lacks {listed(missing)}", f"pip install 'isoviz[{title}]'"
+            yield "note", f"[{title}] lacks {listed(missing)}", install(title)
 
 
 def _version(package: str) -> str | None:
@@ -105,7 +105,7 @@ def _version(package: str) -> str | None:
 
 def _devices(_: StoreOption) -> Found:
     if not find_spec("torch"):
-        yield "note", "torch is not installed: nothing can be trained or encoded", "pip install 'isoviz[train]'"
+        yield "note", "torch is not installed: nothing can be trained or encoded", install("train")
         return
     from isoviz import devices
 
@@ -146,7 +146,7 @@ def _files(_: StoreOption) -> Found:
 
 def _store(option: StoreOption) -> Found:
     if not find_spec("sqlalchemy"):
-        yield "note", "SQLAlchemy is not installed: runs cannot be read", "pip install 'isoviz[train]'"
+        yield "note", "SQLAlchemy is not installed: runs cannot be read", install("train")
         return
     from isoviz.runs.store import Store
 
@@ -175,7 +175,7 @@ def _store(option: StoreOption) -> Found:
 
 def _hub(_: StoreOption) -> Found:
     if not find_spec("huggingface_hub"):
-        yield "note", "huggingface_hub is not installed", "pip install 'isoviz[train]'"
+        yield "note", "huggingface_hub is not installed", install("train")
         return
     from isoviz import hub
 

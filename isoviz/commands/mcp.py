@@ -12,7 +12,7 @@ from isoviz.access.policy import UNRESTRICTED, Policy
 from isoviz.access.service import Service
 from isoviz.access.visitors import OPERATOR
 from isoviz.commands.options import StoreOption
-from isoviz.errors import InputError, IsoVizError
+from isoviz.errors import InputError, IsoVizError, install
 from isoviz.operations.operation import argument
 from isoviz.operations.table import Operation, operations
 from isoviz.runs.runner import Runner
@@ -24,7 +24,7 @@ try:
     from mcp.server.mcpserver.tools import Tool
     from mcp_types import ToolAnnotations
 except ModuleNotFoundError as missing:
-    raise InputError("mcp: the package mcp is not installed; run `pip install 'isoviz[mcp]'`") from missing
+    raise InputError(f"mcp: the package mcp is not installed; run `{install('mcp')}`") from missing
 
 _INSTRUCTIONS: Final = (
     "IsoViz measures how isotropic the embeddings of transformers are, fine-tunes models with isotropy methods, and compares the "

@@ -37,7 +37,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.sql import ColumnElement
 
 from isoviz import boundary
-from isoviz.errors import StoreError, listed, repr_of, shortened
+from isoviz.errors import StoreError, install, listed, repr_of, shortened
 from isoviz.home import exposed, home, make_private
 from isoviz.runs import schema
 from isoviz.runs.identity import host_name
@@ -275,7 +275,7 @@ def _parse(url: str) -> URL:
         raise StoreError(f"the store's address has the port {shortened(repr_of(parsed.port))} (allowed: 1 to 65535)")
     if parsed.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
         if importlib.util.find_spec("psycopg") is None:
-            raise StoreError("a PostgreSQL store needs the package psycopg", advice="pip install 'isoviz[postgres]'")
+            raise StoreError("a PostgreSQL store needs the package psycopg", advice=install("postgres"))
         return parsed.set(drivername="postgresql+psycopg")
     if parsed.drivername in ("sqlite", "sqlite+pysqlite"):
         if parsed.database in (None, "", ":memory:") or str(parsed.database).startswith("file:"):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from isoviz import boundary
 from isoviz.catalogues import discover
-from isoviz.errors import DataError, InputError, shortened
+from isoviz.errors import DataError, InputError, install, shortened
 from isoviz.home import home, make_private
 from isoviz.tables import stores
 from isoviz.tables.protocol import Format, Glimpse, Holds, refused
@@ -93,9 +93,7 @@ def identified(path: Path, *wanted: Holds) -> Format:
     for package in found.packages:
         if find_spec(package) is None:
             extra = "train" if package == "torch" else "formats"
-            raise refused(
-                f"reading '{shortened(path.name)}' needs the package {package}: pip install 'isoviz[{extra}]'"
-            )
+            raise refused(f"reading '{shortened(path.name)}' needs the package {package}: {install(extra)}")
     if wanted and found.holds not in wanted:
         allowed = f"allowed: {described(*wanted)}"
         if found.holds == "array" and "table" in wanted:

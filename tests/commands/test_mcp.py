@@ -111,4 +111,4 @@ def test_without_the_package_one_line_says_what_to_install(
     monkeypatch.delitem(sys.modules, "isoviz.commands.mcp", raising=False)
     monkeypatch.setitem(sys.modules, "mcp.server", None)
     assert main(["mcp"]) == 2
-    assert "pip install 'isoviz[mcp]'" in capsys.readouterr().err
+    assert "pip install 'isoviz-embeddings[mcp]'" in capsys.readouterr().err

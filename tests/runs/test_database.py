@@ -79,7 +79,7 @@ def test_without_psycopg_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(StoreError, match="psycopg") as caught:
         Store("postgresql://u@h/d")
-    assert caught.value.advice == "pip install 'isoviz[postgres]'"
+    assert caught.value.advice == "pip install 'isoviz-embeddings[postgres]'"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="mount points as POSIX has them")

@@ -186,5 +186,5 @@ def test_no_name_is_looked_up_before_it_is_allowed(monkeypatch: pytest.MonkeyPat
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(InputError, match=r"needs the package duckdb; run `pip install 'isoviz\[duckdb\]'`"):
+    with pytest.raises(InputError, match=r"needs the package duckdb; run `pip install 'isoviz-embeddings\[duckdb\]'`"):
         vectors.read("duckdb:" + __file__)

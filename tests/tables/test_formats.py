@@ -123,8 +123,8 @@ def test_what_is_never_read_is_refused_with_advice(name: str, content: bytes, ad
 def test_a_missing_package_is_named_with_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "find_spec", lambda name: None)
     for slug, extra in {
-        "hdf5": r"h5py: pip install 'isoviz\[formats\]'",
-        "torch": r"torch: pip install 'isoviz\[train\]'",
+        "hdf5": r"h5py: pip install 'isoviz-embeddings\[formats\]'",
+        "torch": r"torch: pip install 'isoviz-embeddings\[train\]'",
     }.items():
         with pytest.raises(InputError, match=extra):
             vectors.read(_written(tmp_path, slug))

@@ -24,7 +24,7 @@ from urllib.parse import parse_qsl, quote
 
 from isoviz import boundary, fence
 from isoviz.catalogues import discover
-from isoviz.errors import InputError, listed, shortened, unknown_name
+from isoviz.errors import InputError, install, listed, shortened, unknown_name
 from isoviz.tables.stores.protocol import Address, Store
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _reading(address: Address, store: type[Store], field: str) -> Iterator[None]
         with boundary.parsing(f"{shortened(address.title)} cannot be read", field):
             yield
     except ModuleNotFoundError as missing:
-        advice = f"run `pip install 'isoviz[{store.extra}]'`"
+        advice = f"run `{install(store.extra)}`"
         raise InputError(
             f"{field}: reading {store.title} needs the package {missing.name}; {advice}", field=field
         ) from None
