@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -108,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         collect_warnings()
         share_cores(os.environ)
         if words and words[0] not in _VERBS and not words[0].startswith("-") and Path(words[0]).suffix:
-            words = ["app", "--open", *words]
+            words = _opening(words)
         options = build_parser(words or [""]).parse_args(words)
         exit_code = int(options.carry_out(options))
         sys.stdout.flush()
@@ -129,6 +130,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as interrupt:
         _say("interrupted")
         return int(getattr(interrupt, "exit_code", 130))
+
+
+def _opening(words: Sequence[str]) -> list[str]:
+    """`isoviz FILE`: Explore, or in the core the page without a server with the vectors inside."""
+    if find_spec("streamlit") is None:
+        return ["page", "--embeddings", *words]
+    return ["app", "--open", *("--headless" if word == "--no-browser" else word for word in words)]
 
 
 def _check_words(words: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from isoviz.errors import DISTRIBUTION
 from tests.wheel import ROOT, built, start, unpacked
 
 MEGABYTE = 10**6
@@ -48,18 +49,27 @@ def test_the_core_measures_without_torch_and_names_the_extra_of_the_rest(
     (tmp_path / "x.csv").write_text("a,b\n1,2\n3,4\n")
     lines = {
         "measure --embeddings x.npy --json": None,
+        "x.npy --no-browser": None,
+        "page --out page.html --embeddings x.npy": None,
+        "lessons --out lessons.html": None,
+        "ruler --embeddings x.npy": None,
+        "check x.npy --save baseline.json": None,
+        "check x.npy --baseline baseline.json": None,
+        "transform --chain zca --in x.npy --out white.npy": None,
         "measure --embeddings x.csv": "tables",
+        "x.csv": "tables",
         "runs list": "train",
-        "x.npy": "app",
-        "lessons --out x.html": "app",
+        "app": "app",
         "--completion bash": "train",
     }
     for line, extra in lines.items():
         process = start(site, *line.split(), cwd=tmp_path)
         out, errors = process.communicate(timeout=120)
         if extra is None:
-            assert process.returncode == 0, errors
-            assert '"isoscore_unbiased"' in out
+            assert process.returncode == 0, (line, errors)
+            assert "--json" not in line or '"isoscore_unbiased"' in out
         else:
-            assert (process.returncode, len(errors.splitlines())) == (2, 1), errors
-            assert f"pip install 'isoviz-embeddings[{extra}]'" in errors
+            assert (process.returncode, len(errors.splitlines())) == (2, 1), (line, errors)
+            assert f"pip install '{DISTRIBUTION}[{extra}]'" in errors
+    page = (tmp_path / "x.isoviz.html").read_text(encoding="utf-8")
+    assert "x.npy" in page and page == (tmp_path / "page.html").read_text(encoding="utf-8")

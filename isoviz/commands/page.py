@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import webbrowser
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,11 +15,16 @@ from isoviz.commands.options import Column
 from isoviz.errors import InputError
 from isoviz.lessons.reading import read
 from isoviz.operations.operation import argument
-from isoviz.vectors.embedded import embedded
+from isoviz.tables import arrays, catalogue
+from isoviz.vectors import Columns
+from isoviz.vectors.embedded import embedded, embedded_points
 
 
 def run(
-    out: Annotated[str, argument("where to write the HTML file", "FILE")],
+    out: Annotated[
+        str | None,
+        argument("where to write the HTML file (default: beside you, named like the vectors, and open it)", "FILE"),
+    ] = None,
     embeddings: Annotated[
         str | None, argument("put these vectors into the page, which then opens on them", "FILE")
     ] = None,
@@ -26,23 +33,35 @@ def run(
     label_column: Annotated[str | None, argument("column of their labels, if it is not 'label'", "NAME")] = None,
     without_texts: Annotated[bool, argument("leave the texts out of the page")] = False,
     add: Annotated[tuple[str, ...], argument("your own lessons for the page", "FILE")] = (),
+    no_browser: Annotated[bool, argument("do not open the page")] = False,
 ) -> int:
-    """Write the file, which opens on *Your vectors*."""
+    """Write the file, which opens on *Your vectors*. Vectors that are too many for a page are sampled, with seed 0."""
     of_file = {"beside": beside, "column": column, "label_column": label_column, "without_texts": without_texts}
     for name, value in of_file.items():
         if value and embeddings is None:
             raise InputError(f"{name}: only with --embeddings", field=name)
     inside = None
     if embeddings is not None:
-        columns = isoviz.vectors.Columns(points=column, label=label_column)
-        found = isoviz.vectors.read(embeddings, columns, beside=beside, field="embeddings", beside_field="beside")
-        inside = embedded(found, texts=not without_texts, field="embeddings")
-    return write(Path(out), add, start="vectors", vectors=inside)
+        inside = _inside(embeddings, Columns(points=column, label=label_column), beside, not without_texts)
+    file = Path(out or f"{Path(embeddings or 'page').name.partition('.')[0]}.isoviz.html")
+    code = write(file, add, start="vectors", vectors=inside)
+    if out is None and not code and not no_browser:
+        webbrowser.open(file.absolute().as_uri())
+    return code
+
+
+def _inside(file: str, columns: Columns, beside: str | None, texts: bool) -> dict[str, Any]:
+    """The vectors as the page holds them. A file of nothing but an array is read without pandas, which the core lacks."""
+    if find_spec("pandas") is None and beside is None:
+        points, _ = isoviz.vectors.reading.named_array(file, columns.points, "embeddings")
+        arrays.check_finite(points, "embeddings")
+        return embedded_points(points, catalogue.title(file), {}, field="embeddings", sample=True)
+    found = isoviz.vectors.read(file, columns, beside=beside, field="embeddings", beside_field="beside")
+    return embedded(found, texts=texts, field="embeddings", sample=True)
 
 
 def write(out: Path, add: Sequence[str], *, start: str, vectors: Mapping[str, Any] | None = None) -> int:
     """Write the file. A separate process prints it, because the engine does not import the dashboard, which has the parts."""
-    dashboard.require("page", "one_page.py", package="jinja2")
     dashboard.check_file(out)
     for name in add:
         read(Path(name))

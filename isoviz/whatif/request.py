@@ -7,15 +7,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import isoviz
 from isoviz import tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.jobs.results import ResultStore
-from isoviz.runs.rows import RunRow
 from isoviz.training.weights import FILE, fingerprint, newest
+
+if TYPE_CHECKING:
+    from isoviz.runs.rows import RunRow  # needs SQLAlchemy, which `isoviz transform` must not
 
 FORMAT: Final = 2
 """Version of an encoding's files. Raise it when old results could no longer be read correctly."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import OpenTab, drawn, visit_all
 from tests.ports import free_port
@@ -35,3 +35,16 @@ def test_a_file_opens_in_an_installed_app_and_every_page_is_drawn(tmp_path: Path
     finally:
         os.killpg(app.pid, signal.SIGTERM)
         app.communicate(timeout=60)
+
+
+def test_a_file_opens_with_the_core_alone(chromium: Browser, tmp_path: Path) -> None:
+    site = unpacked(built(ROOT, tmp_path / "dist")[1], tmp_path / "site-packages", core=True)
+    np.save(tmp_path / "cloud.npy", np.random.default_rng(0).normal(size=(20_100, 8)))
+    written = start(site, "cloud.npy", "--no-browser", cwd=tmp_path).communicate(timeout=60)
+    context = chromium.new_context(offline=True)
+    page = context.new_page()
+    page.goto((tmp_path / "cloud.isoviz.html").as_uri())
+    expect(page.get_by_text("20,000 of 20,100 rows, drawn with seed 0").first).to_be_visible()
+    expect(page.get_by_role("region", name="Measures").get_by_text("IsoScore").first).to_be_visible()
+    context.close()
+    assert "cloud.isoviz.html" in written[0]

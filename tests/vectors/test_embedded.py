@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from pathlib import Path
 
 import numpy as np
@@ -39,3 +41,15 @@ def test_a_set_that_is_too_large_is_refused() -> None:
         with pytest.raises(InputError, match=most) as caught:
             embedded(VectorSet(points, pd.DataFrame(index=range(shape[0]))), field="embeddings")
         assert caught.value.field == "embeddings"
+
+
+def test_a_sample_keeps_rows_and_columns_together_and_says_so() -> None:
+    import pandas as pd
+
+    points = np.arange(20_001.0)[:, None] + np.zeros((1, 2))
+    columns = pd.DataFrame({"label": [str(row) for row in range(20_001)]})
+    found = embedded(VectorSet(points, columns, name="x.npy"), sample=True)
+    drawn = np.load(io.BytesIO(base64.b64decode(found["npy"])))
+    assert drawn.shape == (20_000, 2)
+    assert [str(int(row)) for row in drawn[:, 0]] == found["columns"]["label"]
+    assert found["name"] == "x.npy (20,000 of 20,001 rows, drawn with seed 0)"
