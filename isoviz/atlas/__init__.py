@@ -2,7 +2,7 @@
 
 corpora.py     the bundled corpus of related pairs, and your own
 recording.py   an encoder on a corpus
-records.py     the records: validated, read, written, merged
+records.py     the records: read and written
 """
 
 from isoviz.atlas import corpora, recording, records

@@ -1,21 +1,19 @@
-"""The record of one encoder on one corpus by one protocol: its ruler, and each layer's measures of isotropy. Read, written, merged."""
+"""The record of one encoder on one corpus by one protocol: its ruler, and each layer's measures of isotropy. Read and written."""
 
 from __future__ import annotations
 
 import functools
 import json
-import math
 import re
-from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from isoviz import boundary, demo
-from isoviz.cosines import LEVELS, Level, Ruler, Threshold
-from isoviz.errors import InputError, input_error, listed
+from isoviz.cosines import Level, Ruler, Threshold
+from isoviz.errors import InputError, input_error
 from isoviz.home import home
 
 Protocol = Literal["sentence", "mean", "cls", "last"]
@@ -25,8 +23,6 @@ MAX_LENGTH: Final = 128
 """Tokens read of a text at most."""
 MOST_OWN: Final = 200
 """Most records read from the user's folder."""
-_TOLERANCE: Final = 2e-3
-"""Between two recordings of the same on different machines."""
 _NUMBERS: Final = re.compile(r"\[\s+([-+\d.e,\s]+?)\s+\]")
 
 
@@ -77,28 +73,6 @@ class Layer(_Part):
         """The noise floor: 99 % of unrelated pairs lie below."""
         return next(level for level in self.floor if level.share == 0.99)
 
-    @model_validator(mode="after")
-    def _plausible(self) -> Self:
-        from isoviz import metrics
-
-        cosines = [level.cosine for level in self.floor]
-        inside = all(level.low <= level.cosine <= level.high for level in self.floor)
-        ends = [end for level in self.floor for end in (level.low, level.high)]
-        if [level.share for level in self.floor] != list(LEVELS) or not (
-            inside and cosines == sorted(cosines) and _within(ends, -1, 1)
-        ):
-            raise ValueError(f"floor: expected levels of {listed(LEVELS)} that rise from -1 to 1, each in its interval")
-        if not (_within(self.auc, 0, 1) and self.auc[1] <= self.auc[2]):
-            raise ValueError("auc: must lie from 0 to 1, with its interval")
-        for slug, value in self.measures.items():
-            metric = metrics.catalogue().get(slug)
-            if metric is not None and value is not None:
-                low, high = metric.range.low, metric.range.high
-                least = float(low(self.n, self.d)) if low else -math.inf
-                if not _within([value], least, float(high(self.n, self.d)) if high else math.inf):
-                    raise ValueError(f"measures: {slug} is {value:g}, outside its range")
-        return self
-
 
 class Record(_Part):
     """One encoder on one corpus by one protocol.
@@ -134,19 +108,6 @@ class Record(_Part):
         """The vectors of the ruler."""
         return self.layers[-1]
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        places, last = [(layer.layer, layer.pooling) for layer in self.layers], self.headline
-        if len(set(places)) < len(places) or places[-1] != (max(places)[0], self.protocol):
-            raise ValueError("layers: each once, and last the last one with the protocol's pooling")
-        if any(layer.n != self.corpus.texts for layer in self.layers):
-            raise ValueError("layers: n must be the number of texts")
-        related = self.ruler.related
-        measured = (self.ruler.n, self.ruler.d, tuple(self.ruler.floor), related and related.auc)
-        if measured != (last.n, last.d, last.floor, last.auc):
-            raise ValueError("ruler: must be that of the last of the layers")
-        return self
-
     def as_text(self) -> str:
         """JSON with a line for each list of numbers."""
         text = json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False)
@@ -176,11 +137,6 @@ class Record(_Part):
                 {"encoder": self.encoder.name, **place, **noise, **auc, **threshold, **layer.measures, **shared}
             )
         return rows
-
-
-def _within(values: Iterable[float], low: float, high: float) -> bool:
-    """Whether all lie between the ends, but for rounding."""
-    return all(low - 1e-4 * (1 + abs(low)) <= value <= high + 1e-4 * (1 + abs(high)) for value in values)
 
 
 def rounded(value: Any) -> Any:
@@ -233,35 +189,9 @@ def on_this_server() -> tuple[list[Record], list[str]]:
     return list({record.key: record for record in (*shipped(), *own)}.values()), problems
 
 
-def merged(records: Iterable[Record], field: str = "merge") -> list[Record]:
-    """Each record once, by file name. Raises `InputError` that names those of which two differ."""
-    first: dict[tuple[str, str, str], Record] = {}
-    conflicts = []
-    for record in records:
-        other = first.setdefault(record.key, record)
-        if not _alike(*(one.model_dump(exclude={"ruler", "made_with"}) for one in (record, other))):
-            conflicts.append(record.file_name)
-    if conflicts:
-        names = listed(dict.fromkeys(conflicts))
-        raise InputError(f"{field}: two records differ of {names}; remove one of each", field=field)
-    return sorted(first.values(), key=lambda record: record.file_name)
-
-
-def _alike(one: Any, other: Any) -> bool:
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_alike(one[name], other[name]) for name in one)
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(map(_alike, one, other))
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
-    return bool(one == other)
-
-
 def write(record: Record, folder: Path) -> Path:
-    """Write a record under its own name, and return the file. Raises `InputError` if one of the same key that differs is there."""
+    """Write a record under its own name, and return the file."""
     path = folder / record.file_name
-    if path.exists():
-        merged([read(path, "out"), record], "out")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(record.as_text(), encoding="utf-8")

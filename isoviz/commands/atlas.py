@@ -1,4 +1,4 @@
-"""`isoviz atlas`: record many encoders on corpora of related pairs, or merge folders of records."""
+"""`isoviz atlas`: record many encoders on corpora of related pairs."""
 
 from __future__ import annotations
 
@@ -18,16 +18,9 @@ _COLUMNS: Final = ("model", "name", "weights", "licence")
 
 def run(
     out: Annotated[str, argument("folder for the records, one JSON file each", "DIR")],
-    merge: Annotated[
-        list[str] | None,
-        argument(
-            "the word merge, and folders whose records go into --out, each once", "FOLDER", positional=True, nargs="*"
-        ),
-    ] = None,
     models: Annotated[
-        str | None,
-        argument("table of encoders: model, and perhaps name, weights (where they came from), licence", "FILE"),
-    ] = None,
+        str, argument("table of encoders: model, and perhaps name, weights (where they came from), licence", "FILE")
+    ],
     corpora: Annotated[
         tuple[str, ...], argument("demo/everyday, or tables of related pairs with sentence1 and sentence2", "FILE")
     ] = (EVERYDAY,),
@@ -36,22 +29,14 @@ def run(
         argument("of the ruler's vectors (default: sentence where the model has it, else mean)", "NAME"),
     ] = None,
 ) -> Answer:
-    """Record encoders, or merge records."""
+    """Record encoders."""
     target = boundary.path(out, "out")
     if target.exists() and not target.is_dir():
         raise InputError(f"out: '{target}' is no folder", field="out")
-    if (models is None) == (not merge):
-        raise InputError("models: give either a table of encoders, or merge and folders", field="models")
-    made = _recorded(models, corpora, pooling) if models is not None else _merged(merge or [])
+    made = _recorded(models, corpora, pooling)
     files = [records.write(one, target) for one in made]
     document = {"records": [str(path) for path in files], "table": [row for one in made for row in one.table()]}
     return Answer(document, lambda: _print(made, out))
-
-
-def _merged(words: list[str]) -> list[Record]:
-    if words[0] != "merge" or len(words) < 2:
-        raise InputError(f"merge: expected 'merge' and folders (got '{' '.join(words)}')", field="merge")
-    return records.merged(one for word in words[1:] for one in records.in_folder(boundary.path(word, "merge"), "merge"))
 
 
 def _recorded(models: str, names: tuple[str, ...], pooling: records.Protocol | None) -> list[Record]:

@@ -1,4 +1,4 @@
-"""`isoviz atlas` and `isoviz ruler --publish`, from a table of encoders to merged records."""
+"""`isoviz atlas` and `isoviz ruler --publish`, from a table of encoders to records."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def box(tmp_path: Path, tiny_models: TinyModels, monkeypatch: pytest.MonkeyPatch
     return tmp_path
 
 
-def test_a_table_of_encoders_becomes_records_that_merge(box: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_of_encoders_becomes_records(box: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["atlas", "--models", "encoders.csv", "--corpora", "mine.csv", "--out"]
     assert main([*command, "one", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -42,14 +42,7 @@ def test_a_table_of_encoders_becomes_records_that_merge(box: Path, capsys: pytes
     assert main([*command, "one"]) == 0, "the same again"
     assert record.corpus.digest[:8] in capsys.readouterr().out
     assert main([*command, "two", "--pooling", "cls"]) == 0
-    assert main(["atlas", "merge", "one", "two", "one", "--out", "both"]) == 0
-    assert [one.protocol for one in records.in_folder(box / "both")] == ["cls", "mean"]
-    text = record.as_text().replace('"licence": "MIT"', '"licence": "other"')
-    (box / "two" / record.file_name).write_text(text)
-    capsys.readouterr()
-    assert main(["atlas", "merge", "one", "two", "--out", "none"]) == 2
-    line = capsys.readouterr().err
-    assert line.startswith("isoviz: --merge: ") and record.file_name in line and not (box / "none").exists()
+    assert [one.protocol for one in records.in_folder(box / "two")] == ["cls"]
 
 
 def test_a_ruler_is_published_as_the_record_of_its_pairs(box: Path, capsys: pytest.CaptureFixture[str]) -> None:
