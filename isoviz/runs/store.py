@@ -274,7 +274,7 @@ class Store(RunReader):
         """Note which process of this machine runs a run.
 
         Args:
-            attempt: refuse the process if the run is not running in this attempt, or already has a process.
+            attempt: refuse the process if the run is not running in this attempt, or has another process.
             device: the slots that it uses, separated by commas. Default: the slot that claimed the run.
 
         Raises:
@@ -282,7 +282,8 @@ class Store(RunReader):
         """
         mine = update(_runs).where(_runs.c.id == run_id)
         if attempt is not None:
-            mine = mine.where(_runs.c.status == "running", _runs.c.attempt == attempt, _runs.c.pid.is_(None))
+            free = or_(_runs.c.pid.is_(None), _runs.c.pid == pid)
+            mine = mine.where(_runs.c.status == "running", _runs.c.attempt == attempt, free)
             self.hosts()
         with self._database.writing() as connection:
             worker = {"pid": pid, "pid_started": pid_started, **({"device": device} if device else {})}
