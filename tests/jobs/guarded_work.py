@@ -52,10 +52,6 @@ def wait(mark: Path, seconds: float) -> None:
     time.sleep(seconds)
 
 
-def long_answer(length: int) -> str:
-    return "a" * length
-
-
 def shape_of(path: str) -> tuple[int, ...]:
     from isoviz.tables import arrays
 

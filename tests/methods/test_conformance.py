@@ -278,18 +278,6 @@ class Backwards(Stuck):
         return reps.pooled + 100 * torch.eye(reps.pooled.shape[1])[0]
 
 
-@pytest.mark.parametrize("wrong", [Silent, Stuck, Backwards])
-def test_a_method_that_declares_what_it_does_not_do_is_caught(tiny_models, cola, tmp_path, monkeypatch, wrong):
-    known = {**methods.catalogue(), wrong.slug: wrong}
-    monkeypatch.setattr(methods, "catalogue", lambda: known)
-
-    def trained(slug, params):
-        return run(config(tiny_models("bert"), cola, slug, params), new_folder(tmp_path))
-
-    with pytest.raises(AssertionError):
-        check_effects(wrong, trained)
-
-
 def test_a_stop_in_the_second_stage_is_taken_up_again(tiny_models, cola, tmp_path):
     cfg = config(tiny_models("bert"), cola, "isolayer")
     uninterrupted = run(cfg, tmp_path / "whole")

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from isoviz.errors import InputError
 from isoviz.methods.protocol import Representations, Sample
 from tests.methods.attaching import attached
 from tests.metrics.reference_clouds import isoscore_by_eigenvalues
@@ -92,16 +91,6 @@ def test_istar_unbiased_needs_no_sample():
     batch = reps()
     expected = 2.0 * (1 - isoscore_unbiased(batch.last_hidden[:, 0].double().numpy()))
     assert float(method.penalties(batch)["istar"]) == pytest.approx(expected, rel=1e-4)
-
-
-@pytest.mark.parametrize("slug", ["istar", "cosreg"])
-def test_strength_zero_adds_no_term(slug):
-    assert make(slug, lam=0.0).penalties(reps()) == {}
-
-
-def test_istar_layer_out_of_range():
-    with pytest.raises(InputError, match="the model has 3 layers"):
-        make("istar", layer=4)
 
 
 def pairwise(vectors):

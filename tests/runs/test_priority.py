@@ -11,7 +11,7 @@ from isoviz.runs.store import Store
 from tests.jobs.here import lane_taken
 from tests.jobs.light import LANE, LIGHT
 from tests.runs.conftest import Make
-from tests.runs.observing import LONG, PATIENCE, ended, kinds, until
+from tests.runs.observing import PATIENCE, ended, until
 
 
 def test_queued_run_starts_after_the_view_someone_waits_for(
@@ -42,13 +42,3 @@ def test_class_that_never_stops_asking_does_not_hold_runs_up_for_ever(
         (run_id,) = local.create([config()])
         assert ended(local, run_id).status == "finished"
         assert queue.look(LIGHT, "k").status == "waiting"
-
-
-def test_view_runs_beside_a_running_training(runner: Runner, local: Store, config: Make) -> None:
-    (run_id,) = local.create([config(params=LONG)])
-    until(lambda: "stepped" in kinds(local, run_id))
-    queue.start(LIGHT, "k", {})
-    until(lambda: queue.look(LIGHT, "k").status == "done")
-    assert local.get(run_id).status == "running"
-    local.request_stop(run_id)
-    assert ended(local, run_id).status == "stopped"

@@ -57,19 +57,6 @@ def test_columns_match_the_complete_run(store: Store) -> None:
         assert {kind: of for kind, of in from_columns.numbers.items() if kind != "baseline"} == from_events.numbers
 
 
-def test_undefined_numbers_come_with_their_reason_or_none(store: Store) -> None:
-    run = finish(store, resolved(), 0.5, None)
-    summary = only(store, run)
-    assert summary.isotropy["isoscore_star"] is None
-    assert summary.undefined.keys() <= summary.isotropy.keys()
-
-
-def test_a_queued_run_has_its_configuration_only(store: Store, config: Make) -> None:
-    (run,) = store.create([config(seed=5)])
-    summary = only(store, run)
-    assert (summary.seed, summary.numbers, summary.eval_rows, summary.message) == (5, {}, None, "")
-
-
 def test_filters_and_pages_are_of_the_database(store: Store, config: Make) -> None:
     ids = store.create([config(seed=seed, method=method) for method in ("isobn", "istar") for seed in range(5)])
     assert [run.id for run in store.summaries(method=["istar"], limit=2, offset=1)] == [ids[8], ids[7]]

@@ -101,22 +101,3 @@ def test_one_row_that_does_not_fit_ends_the_run(tiny_models, cola, tmp_path, fit
     with pytest.raises(IsoVizError, match="of 8 rows, each split in 8"):
         run(config(tiny_models("bert"), cola, epochs=1), tmp_path)
     assert fits["seen"] == 4  # 8, 4, 2 and 1 rows
-
-
-def test_other_errors_are_not_taken_for_it(tiny_models, cola, tmp_path, monkeypatch):
-    def broken(*args: Any, **options: Any) -> None:
-        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
-
-    monkeypatch.setattr(memory, "backward", broken)
-    with pytest.raises(RuntimeError, match="shapes"):
-        run(config(tiny_models("bert"), cola, epochs=1), tmp_path)
-    assert memory.is_short(MemoryError())
-    assert memory.is_short(RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried ..."))
-
-
-def test_which_methods_depend_on_the_batch():
-    free = {slug for slug in methods.catalogue() if not methods.get(slug).of_rows_together}
-    assert free >= {"baseline", "isolayer", "spectrum_exp", "spectrum_pol"}
-    assert not free & {"isobn", "istar", "batchnorm", "cosreg"}
-    assert methods.get("isobn+spectrum_exp").of_rows_together
-    assert not methods.get("isolayer+spectrum_exp").of_rows_together
