@@ -106,7 +106,7 @@ STORE_READS = {
     ),
     *("path_of", "revision", "summaries", "summary", "unreadable", "url"),
 }
-QUEUE_READS = {"look", "requester", "under_way", "content_key", "dispatch", "is_waiting", "processes"}
+QUEUE_READS = {"look", "requester", "under_way", "content_key", "dispatch", "processes"}
 
 
 @functools.cache

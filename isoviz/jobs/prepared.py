@@ -7,6 +7,7 @@ there is at most one, and only while it is likely to be needed soon.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 import time
@@ -26,6 +27,8 @@ PREPARE_SECONDS: Final = 60.0
 """Most seconds that a run waits for its imports."""
 RETRY_SECONDS: Final = 30.0
 """Seconds before starting another one if the last one ended unexpectedly."""
+
+_log = logging.getLogger(__name__)
 
 
 class PreparedWorker:
@@ -67,16 +70,12 @@ class PreparedWorker:
         """Start none for this many seconds, because its imports would slow down the work that has just started."""
         self._due = time.monotonic() + seconds
 
-    def check(self) -> int | None:
-        """Start a worker if work is expected; end it otherwise.
-
-        Returns:
-            The exit code of a worker that ended unexpectedly, once.
-        """
+    def check(self) -> None:
+        """Start a worker if work is expected; end it otherwise."""
         with self._lock:
-            ended = None
             if self._worker is not None and self._worker.gone:
-                ended, self._worker = self._worker.exit_code, None
+                _log.warning("slot %s: the prepared worker ended with %s", self._slot, self._worker.exit_code)
+                self._worker = None
                 self.postpone(RETRY_SECONDS)
             expected = time.monotonic() < self._expected_until
             if self._closed or not (expected or (self._worker is not None and self._worker.in_use)):
@@ -86,7 +85,6 @@ class PreparedWorker:
                 log = self._log(self._count)
                 log.unlink(missing_ok=True)
                 self._worker = Worker(self.prepare, self._slot, log, fork=self._fork)
-            return ended
 
     def order(self, call: str, arguments: Mapping[str, Any], log: Path) -> Process:
         """Give an order to the prepared worker, or to a new one; arguments and result as of `Worker.order`."""

@@ -363,11 +363,6 @@ def dispatch() -> None:
         _start_next()
 
 
-def is_waiting() -> bool:
-    """Whether any job is waiting."""
-    return bool(_waiting())
-
-
 def processes() -> list[JobProcess]:
     """The processes at work and those that wait for another job."""
     with _changed:

@@ -17,7 +17,6 @@ from filelock import Timeout
 from isoviz import devices
 from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, Stopped
-from isoviz.jobs import queue
 from isoviz.jobs.prepared import PreparedWorker
 from isoviz.jobs.processes import Process, is_alive, reap
 from isoviz.runs.execution import CALL, DEFAULT_TRAIN, LOG, PREPARE
@@ -34,8 +33,6 @@ STOP_STEPS: Final = 3.0
 """Additional time during training, in optimiser steps: the current step is finished first, and steps differ in length."""
 SAVE_SECONDS: Final = 120.0
 """How long a worker may take to save a checkpoint."""
-HOLD_SECONDS: Final = 120.0
-"""How long a queued run gives way to visitors' jobs. There is a limit because a whole class may never stop submitting jobs."""
 _EXIT_SECONDS: Final = 5.0  # for a worker to exit after its last event; until then it occupies the device
 _KILL_SECONDS: Final = 0.5  # most workers die within this; then the runner turns to its other slots
 _SWEEP_SECONDS: Final = 5.0
@@ -134,7 +131,6 @@ class Runner:
         self._closing = threading.Event()
         self._expected = False
         self._idle_since: float | None = None
-        self._held_since: float | None = None
         self._sweep_due = 0.0
         self._thread = threading.Thread(target=self._serve, name="runner", daemon=True)
         self.recent: deque[RunRow] = deque(maxlen=2)
@@ -236,8 +232,7 @@ class Runner:
             if self._store.list(status="queued", order="queue", limit=1):
                 self.expect()
         for slot in served:
-            if (exit_code := slot.prepared.check()) is not None:
-                _log.warning("slot %s: the prepared worker ended with %s", slot.name, exit_code)
+            slot.prepared.check()
         while self._start_next(served):
             pass
 
@@ -274,7 +269,7 @@ class Runner:
         with self._claiming:
             if self._pending is None:
                 slot = next((slot for slot in free if not slot.prepared.preparing), None)
-                if slot is None or self._draining or self._gives_way():
+                if slot is None or self._draining:
                     return False
                 row = self._store.claim(slot.owner, slot.name, gpus=self._gpus)
                 if row is None:
@@ -304,14 +299,6 @@ class Runner:
             _log.warning("run %s: %s", row.id, error)
         self._pending = None
         return True
-
-    def _gives_way(self) -> bool:
-        """Whether to give way to visitors' waiting jobs, which a run would slow down."""
-        if not queue.is_waiting():
-            self._held_since = None
-            return False
-        self._held_since = self._held_since or time.monotonic()
-        return time.monotonic() - self._held_since < HOLD_SECONDS
 
     def _start(self, row: RunRow, slot: LocalSlot, names: Sequence[str]) -> _Training:
         log = self._store.folder_of(row.id) / LOG

@@ -43,7 +43,7 @@ class Epoch(BaseModel):
     measured: Measured
 
 
-class Progress(BaseModel):
+class Position(BaseModel):
     """The position of a run.
 
     Attributes:
@@ -107,7 +107,7 @@ def _rank(value: float | None) -> float:
     return -math.inf if value is None or math.isnan(value) else float(value)
 
 
-def save(setup: Setup, progress: Progress, best: int | None = None) -> Path:
+def save(setup: Setup, progress: Position, best: int | None = None) -> Path:
     """Write a checkpoint under a temporary name, rename it, then drop older ones. Returns its folder.
 
     If this step already has a checkpoint (the run was resumed from it, or measured since), only its progress is updated. Every process
@@ -140,7 +140,7 @@ def save(setup: Setup, progress: Progress, best: int | None = None) -> Path:
 
 def _write(
     final: Path,
-    progress: Progress,
+    progress: Position,
     setup: Setup,
     shared: dict[str, Tensor] | None,
     state: dict[str, Any],
@@ -228,7 +228,7 @@ def _remove_partial(root: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def load(folder: Path, setup: Setup) -> tuple[Progress, dict[str, Tensor]]:
+def load(folder: Path, setup: Setup) -> tuple[Position, dict[str, Tensor]]:
     """Restore everything except the random generators, which are returned to be set directly before the first resumed step.
 
     They are empty if the run had finished and its training state was removed: it can be reported but not trained further.
@@ -236,9 +236,9 @@ def load(folder: Path, setup: Setup) -> tuple[Progress, dict[str, Tensor]]:
     Raises `InputError` for another number of processes than before, because the batches would differ.
     """
     if (folder / _ENDED).is_file():
-        return Progress.model_validate(_read_json(folder / _ENDED)), {}
+        return Position.model_validate(_read_json(folder / _ENDED)), {}
     trainer = _read_json(folder / _TRAINER)
-    progress = Progress.model_validate(trainer["progress"])
+    progress = Position.model_validate(trainer["progress"])
     generators = _unflatten(load_file(folder / "generators.safetensors"))
     count = setup.accelerator.num_processes
     if len(generators) != count:
@@ -256,7 +256,7 @@ def load(folder: Path, setup: Setup) -> tuple[Progress, dict[str, Tensor]]:
     return progress, generators[setup.accelerator.process_index]
 
 
-def keep_final_weights(run_dir: Path, progress: Progress, best: int | None) -> None:
+def keep_final_weights(run_dir: Path, progress: Position, best: int | None) -> None:
     """Keep only the final weights of a finished run.
 
     A kill during or after this function loses nothing: the resumed run reports from the existing files.

@@ -60,7 +60,7 @@ class Buffered:
         return self._sums
 
 
-class Rows:
+class EncodedSplits:
     """Training and validation rows of one run.
 
     Attributes:
@@ -149,7 +149,7 @@ class Evaluator:
 
     model: HeadedModel
     head: Head
-    rows: Rows
+    rows: EncodedSplits
     accelerator: Accelerator
     check: Callable[[], None]
 

@@ -27,7 +27,7 @@ from isoviz.events import (
     Stepped,
     Stopped,
 )
-from isoviz.methods.protocol import Representations, Sample
+from isoviz.methods.protocol import Representations, TrainingSample
 from isoviz.tasks import baselines, metrics, outcomes
 from isoviz.training import (
     checkpoints,
@@ -40,7 +40,7 @@ from isoviz.training import (
     tracking,
     weights,
 )
-from isoviz.training.checkpoints import Epoch, Progress
+from isoviz.training.checkpoints import Epoch, Position
 from isoviz.training.evaluation import Evaluator, fit_frozen
 from isoviz.training.setup import Setup
 
@@ -136,7 +136,7 @@ class _Run:
         self.setup = setup
         self.emit = emit
         self.should_stop = should_stop
-        self.progress = Progress()
+        self.progress = Position()
         self.generators: dict[str, torch.Tensor] | None = None
         self.began = began
         self.startup_seconds = 0.0
@@ -218,7 +218,7 @@ class _Run:
         if progress.batch == 0:
             with torch.no_grad(), sharding.whole(setup.plain):
                 setup.plain.eval()
-                setup.method.refresh(Sample(progress.epoch, self._training_sample, processes.gather))
+                setup.method.refresh(TrainingSample(progress.epoch, self._training_sample, processes.gather))
         setup.model.train()
         if self.generators is not None:
             devices.set_generator_states(self.generators)
@@ -326,7 +326,7 @@ class _Run:
         self._checkpoint()
 
     def _training_sample(self, tokens: int) -> Iterator[Representations]:
-        """Representations for `Sample.representations`."""
+        """Representations for `TrainingSample.representations`."""
         for _, batch in self.evaluator.batches(self.setup.rows.sample(tokens)):
             with torch.no_grad(), self.setup.accelerator.autocast():
                 yield self.setup.plain.represent(**batch)

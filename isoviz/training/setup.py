@@ -21,7 +21,7 @@ from isoviz.models.adapter import HeadedModel, load_tokenizer
 from isoviz.tasks import report
 from isoviz.tasks.protocol import TRAIN, VALIDATION
 from isoviz.training import heads, sharding, weights
-from isoviz.training.evaluation import Rows
+from isoviz.training.evaluation import EncodedSplits
 from isoviz.training.optimisation import make_optimizer, make_scheduler
 from isoviz.training.processes import on_cpu
 from isoviz.training.reload import build
@@ -99,7 +99,7 @@ class Setup:
         check()
 
         emit(Entered(phase="tokenising", detail=f"{len(data.train)} + {len(data.validation)} rows"))
-        self.rows = Rows(data, self.head, config, (rank, count), parts, report_rows)
+        self.rows = EncodedSplits(data, self.head, config, (rank, count), parts, report_rows)
         unknown = tokenizer_limits.unknown_share(self.rows.train.inputs["input_ids"], self.head.tokenizer)
         if unknown > tokenizer_limits.REFUSED and not config.allow_unknown:
             raise InputError(

@@ -17,7 +17,7 @@ from isoviz import methods, parameters
 from isoviz.config import RunConfig
 from isoviz.events import Event
 from isoviz.methods.composition import changes_input
-from isoviz.methods.protocol import Method, Params, Sample
+from isoviz.methods.protocol import Method, Params, TrainingSample
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network
 from isoviz.tasks.protocol import HeadKind
@@ -47,7 +47,7 @@ def built(
     network = load_network(sources.resolve(str(tiny_models(family, dropout=dropout))), 2, 0, kind)
     model = HeadedModel(network, method, kind)
     batch = sentences(kind=kind)
-    method.refresh(Sample(0, lambda tokens: [model.eval().represent(**batch)]))
+    method.refresh(TrainingSample(0, lambda tokens: [model.eval().represent(**batch)]))
     return model
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from isoviz.methods.protocol import Representations, Sample
+from isoviz.methods.protocol import Representations, TrainingSample
 from tests.methods.attaching import attached
 from tests.metrics.reference_clouds import isoscore_by_eigenvalues
 
@@ -63,7 +63,7 @@ def test_istar_padding_changes_nothing_unless_requested():
 def test_istar_shrinkage_is_the_covariance_of_the_sample():
     batches = [reps(seed=s) for s in range(3)]
     method = make("istar")
-    method.refresh(Sample(0, lambda tokens: iter(batches)))
+    method.refresh(TrainingSample(0, lambda tokens: iter(batches)))
     points = np.concatenate([kept_points(b, [1, 2, 3]) for b in batches])
     np.testing.assert_allclose(method.state.shrinkage.numpy(), np.cov(points.T), rtol=1e-4, atol=1e-5)
 
@@ -76,7 +76,7 @@ def test_istar_asks_for_as_many_tokens_as_give_its_points(layer, tokens):
         requests.append(count)
         return iter([reps()])
 
-    make("istar", shrinkage_tokens=100, layer=layer).refresh(Sample(0, batches))
+    make("istar", shrinkage_tokens=100, layer=layer).refresh(TrainingSample(0, batches))
     assert requests == [tokens]  # three layers: each token is three points
 
 
@@ -85,7 +85,7 @@ def test_istar_unbiased_needs_no_sample():
         raise AssertionError("no pass over the training set is needed")
 
     method = make("istar", estimator="unbiased", lam=2.0)
-    method.refresh(Sample(0, nothing))
+    method.refresh(TrainingSample(0, nothing))
     from isoviz.metrics import isoscore_unbiased
 
     batch = reps()

@@ -17,7 +17,7 @@ from isoviz.config import RunConfig
 from isoviz.events import Evaluated, Event, Measured
 from isoviz.metrics.record import Measurement
 from isoviz.training import checkpoints, weights
-from isoviz.training.checkpoints import Epoch, Progress
+from isoviz.training.checkpoints import Epoch, Position
 from isoviz.training.loop import train
 from isoviz.training.reload import reload
 from tests import tiny
@@ -125,7 +125,7 @@ def test_ties_keep_the_earlier_epoch(tiny_models, data, tmp_path):
     assert events[-1].weights.epoch == events[-1].metrics["epoch"] == 1
 
 
-def history(*values: float | None) -> Progress:
+def history(*values: float | None) -> Position:
     entries = [
         Epoch(
             evaluated=Evaluated(step=10 * epoch, epoch=epoch, loss=0.0, metrics={"pearson": value}, primary="pearson"),
@@ -133,7 +133,7 @@ def history(*values: float | None) -> Progress:
         )
         for epoch, value in enumerate(values)
     ]
-    return Progress(epoch=len(values) - 1, history=entries)
+    return Position(epoch=len(values) - 1, history=entries)
 
 
 def test_which_step_is_the_best_so_far():
@@ -215,7 +215,7 @@ def ends(best_run, tmp_path_factory) -> dict[str, Any]:
     for name, change in changes.items():
         cfg, folder, events = best_run[0].model_copy(update=change), tmp_path_factory.mktemp("ends"), []
 
-        def settle(run_dir: Path, progress: Progress, best: int | None, events: list[Any] = events) -> None:
+        def settle(run_dir: Path, progress: Position, best: int | None, events: list[Any] = events) -> None:
             events.append((progress, best))
 
         with pytest.MonkeyPatch.context() as patch:

@@ -17,7 +17,7 @@ from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_tokenizer
 from isoviz.tasks import metrics
 from isoviz.training import checkpoints, heads
-from isoviz.training.evaluation import Rows
+from isoviz.training.evaluation import EncodedSplits
 from isoviz.training.loop import train
 from isoviz.training.reload import build
 from tests import tiny
@@ -42,7 +42,7 @@ def config(model: Path, folder: Path, kind: str, method: str = "baseline", **cha
     return running.config(model, folder, method, kind=kind, **({"epochs": 1} | windows | changes))
 
 
-def reloaded(cfg: RunConfig, folder: Path | None, seed: int) -> tuple[HeadedModel, heads.Head, Rows]:
+def reloaded(cfg: RunConfig, folder: Path | None, seed: int) -> tuple[HeadedModel, heads.Head, EncodedSplits]:
     """The run's model from its checkpoint (None: untrained), and its head and rows."""
     task = tasks.get(cfg.task)
     source = sources.resolve(cfg.model)
@@ -53,7 +53,7 @@ def reloaded(cfg: RunConfig, folder: Path | None, seed: int) -> tuple[HeadedMode
         assert newest is not None
         load_model(model, str(newest / "model.safetensors"))
     data = tasks.load(task, cfg.data, cfg.direction, cfg.max_train, cfg.max_eval)
-    rows = Rows(data, head, cfg, (0, 1))
+    rows = EncodedSplits(data, head, cfg, (0, 1))
     head.prepare(model, rows.train)
     return model.eval(), head, rows
 

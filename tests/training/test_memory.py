@@ -14,7 +14,7 @@ from isoviz.errors import IsoVizError
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.training import heads, memory, processes
-from isoviz.training.evaluation import Rows
+from isoviz.training.evaluation import EncodedSplits
 from tests import tiny
 from tests.training.running import config, of, run
 
@@ -50,7 +50,7 @@ def test_parts_add_up_to_the_whole_batch(tiny_models, tmp_path, kind, parts):
     )
     task, source = tasks.get(cfg.task), sources.resolve(cfg.model)
     head = heads.head_for(task, load_tokenizer(source), cfg)
-    rows = Rows(tasks.load(task, cfg.data), head, cfg, (0, 1))
+    rows = EncodedSplits(tasks.load(task, cfg.data), head, cfg, (0, 1))
     method = methods.get("spectrum_exp" if kind == "classification" else "baseline")
     model = HeadedModel(load_network(source, head.num_labels, 0, kind), method(method.Params()), kind).eval()
     batch = next(iter(rows.loader))

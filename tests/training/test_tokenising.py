@@ -12,7 +12,7 @@ from isoviz.config import RunConfig
 from isoviz.models import sources
 from isoviz.models.adapter import load_tokenizer
 from isoviz.training import heads
-from isoviz.training.evaluation import Rows
+from isoviz.training.evaluation import EncodedSplits
 from isoviz.training.heads import Classification, EncodedSpans
 from tests import tiny
 from tests.training import running
@@ -24,10 +24,10 @@ def config(tiny_models: tiny.TinyModels, kind: str, folder: Any, **changes: Any)
     return running.config(model, folder, kind=kind, **({"epochs": 1, "max_length": 24, "doc_stride": 8} | changes))
 
 
-def rows_of(cfg: RunConfig) -> Rows:
+def rows_of(cfg: RunConfig) -> EncodedSplits:
     task = tasks.get(cfg.task)
     head = heads.head_for(task, load_tokenizer(sources.resolve(cfg.model)), cfg)
-    return Rows(tasks.load(task, cfg.data, None, cfg.max_train, cfg.max_eval), head, cfg, (0, 1))
+    return EncodedSplits(tasks.load(task, cfg.data, None, cfg.max_train, cfg.max_eval), head, cfg, (0, 1))
 
 
 def test_windows_match_the_library(tiny_models, tmp_path):
