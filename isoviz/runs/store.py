@@ -6,6 +6,7 @@ What only reads is in `isoviz.runs.reading`.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterable, Sequence
@@ -282,7 +283,8 @@ class Store(RunReader):
         """
         mine = update(_runs).where(_runs.c.id == run_id)
         if attempt is not None:
-            free = or_(_runs.c.pid.is_(None), _runs.c.pid == pid)
+            # on Windows, the Python of a virtual environment starts another one
+            free = or_(_runs.c.pid.is_(None), _runs.c.pid.in_((pid, os.getppid())))
             mine = mine.where(_runs.c.status == "running", _runs.c.attempt == attempt, free)
             self.hosts()
         with self._database.writing() as connection:
