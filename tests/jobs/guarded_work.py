@@ -27,10 +27,6 @@ def whose() -> int:
     return os.getpid()
 
 
-def ready() -> bool:
-    return True
-
-
 def refuse(text: str) -> None:
     raise DataError(f"data: {text}", field="data", advice="Mend it.")
 

@@ -82,16 +82,6 @@ def test_killed_worker_is_noticed_and_its_job_can_be_retried(busy: Path) -> None
     assert settled(LIGHT, "k").status == "done"
 
 
-def test_process_that_was_killed_while_idle_costs_no_job() -> None:
-    queue.start(WARM, "first", {})
-    assert settled(WARM, "first").status == "done"
-    (process,) = queue.processes()
-    until(lambda: process.entry is None)
-    psutil.Process(process.pid).kill()
-    queue.start(WARM, "next", {})  # perhaps before anyone has noticed
-    assert settled(WARM, "next").status == "done" and queue.processes() != [process]
-
-
 def test_stop_ends_what_the_job_started_and_forgets_it(busy: Path, tmp_path: Path) -> None:
     children = tmp_path / "children"
     queue.start(LIGHT, "k", {"while": str(busy), "children": str(children)}, X)
@@ -187,16 +177,6 @@ def test_process_that_cannot_begin_leaves_its_reason_and_is_not_started_for_ever
     assert lost.status == "lost" and lost.log is not None
     assert "No module named 'tests.jobs.no_such_room'" in lost.log.read_text()
     until(lambda: not queue.processes())
-
-
-def test_failures_are_forgotten_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    queue.start(LIGHT, "k", {"does": "reject"})
-    log = settled(LIGHT, "k").log
-    queue.sweep()
-    assert queue.look(LIGHT, "k").status == "failed" and log is not None and log.exists()
-    monkeypatch.setattr(queue, "KEPT_SECONDS", 0.0)
-    queue.sweep()
-    assert queue.look(LIGHT, "k").status == "none" and not log.exists()
 
 
 def test_progress_is_reported_twice_a_second_at_most_and_never_back() -> None:

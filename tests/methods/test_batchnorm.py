@@ -66,17 +66,6 @@ def test_moving_statistics_in_training_are_constants():
     torch.testing.assert_close(points.grad, slope.expand(50, 5))
 
 
-def test_one_row_uses_the_moving_statistics_and_moves_none():
-    method = attached()
-    row = torch.randn(1, 5)
-    assert torch.equal(method.transform(reps(row), training=True), row)
-    assert int(method.buffer("batches")) == 0
-    method.transform(reps(cloud()), training=True)
-    expected = method.transform(reps(row), training=False)
-    assert torch.equal(method.transform(reps(row), training=True), expected)
-    assert int(method.buffer("batches")) == 1
-
-
 def test_constant_dimension_gives_zero_and_noise_is_scaled_by_at_most_316():
     points = cloud()
     points[:, 1] = 0.1

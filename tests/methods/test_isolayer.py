@@ -15,7 +15,6 @@ from isoviz.methods import get
 from isoviz.methods.isolayer import Balance
 from isoviz.methods.protocol import Frozen
 from tests.methods import attaching
-from tests.methods.attaching import reps
 
 attached = partial(attaching.attached, "isolayer", 12)
 
@@ -36,20 +35,6 @@ def test_balance_against_a_sequence_by_hand():
     # k = 2: step 0.05
     balance(scalar(4), scalar(2))
     assert balance.means == pytest.approx([0.3525 + 0.05 * (4 - 0.3525), 1.86 + 0.05 * (2 - 1.86)])
-
-
-@pytest.mark.parametrize(
-    ("start", "order", "first"),
-    [
-        ("first", "update_first", 0.25 * 2 * 5 / 2 + 0.75 * 8 * 5 / 8),
-        ("first", "normalise_first", 0.25 * 2 * 5 / 2 + 0.75 * 8 * 5 / 8),
-        ("one", "normalise_first", 0.25 * 2 + 0.75 * 8),
-        # means 1 + 0.15·(2 − 1) = 1.15 and 1 + 0.15·7 = 2.05, common 1.6
-        ("one", "update_first", 0.25 * 2 * 1.6 / 1.15 + 0.75 * 8 * 1.6 / 2.05),
-    ],
-)
-def test_the_other_starts_and_orders(start, order, first):
-    assert Balance(0.25, 0.15, start, order)(scalar(2), scalar(8)).item() == pytest.approx(first)
 
 
 def test_the_means_carry_no_gradient_and_are_floored():
@@ -91,14 +76,6 @@ def task_on(rows=400, width=12, seed=0):
         check=lambda: None,
     )
     return frozen, reports
-
-
-@pytest.mark.parametrize("depth", [1, 3])
-def test_it_starts_as_the_identity_and_is_left_alone_by_fine_tuning(depth):
-    method = attached(depth=depth)
-    points = task_on()[0].pooled
-    torch.testing.assert_close(method.transform(reps(points), training=True), points)
-    assert not any(parameter.requires_grad for parameter in method.state.parameters())
 
 
 def test_the_full_data_term_is_the_score_of_the_mapped_vectors():

@@ -80,19 +80,6 @@ def test_istar_asks_for_as_many_tokens_as_give_its_points(layer, tokens):
     assert requests == [tokens]  # three layers: each token is three points
 
 
-def test_istar_unbiased_needs_no_sample():
-    def nothing(tokens):
-        raise AssertionError("no pass over the training set is needed")
-
-    method = make("istar", estimator="unbiased", lam=2.0)
-    method.refresh(TrainingSample(0, nothing))
-    from isoviz.metrics import isoscore_unbiased
-
-    batch = reps()
-    expected = 2.0 * (1 - isoscore_unbiased(batch.last_hidden[:, 0].double().numpy()))
-    assert float(method.penalties(batch)["istar"]) == pytest.approx(expected, rel=1e-4)
-
-
 def pairwise(vectors):
     units = [v / np.linalg.norm(v) for v in vectors]
     total = sum(float(units[i] @ units[j]) for i in range(len(units)) for j in range(len(units)) if i != j)

@@ -48,14 +48,6 @@ def authors(x, knots, t_max):
     return total * len(x)
 
 
-def algorithm_1(x):
-    """The paper's listing: the trapezoidal rule on 17 points of [−5, 5]."""
-    t = np.linspace(-5, 5, 17)
-    normal = np.exp(-0.5 * t**2)
-    error = np.abs(np.exp(1j * np.outer(x, t)).mean(axis=0) - normal) ** 2 * normal
-    return np.trapezoid(error, t) * len(x)
-
-
 def test_epps_pulley_is_the_integral():
     x = drawn()
     fine = float(epps_pulley(torch.tensor(x), 129, 10.0))

@@ -92,14 +92,3 @@ def test_the_encoder_runs_again_with_other_masks(tiny_models):
     outputs.loss.backward()
     assert first.grad.any() and second.grad.any()
     assert outputs.reps.again is None
-
-
-def test_an_encoder_without_dropout_gives_equal_encodings_unless_a_rate_is_set(tiny_models):
-    _, first, second = encoded(built(tiny_models, made("simcse")).train(), sentences())
-    assert torch.equal(first, second)
-    for family in ("bert", "bart"):
-        model = built(tiny_models, made("simcse", dropout=0.2), kind="classification").train()
-        _, first, second = encoded(model, sentences())
-        assert not torch.allclose(first, second), family
-    _, first, second = encoded(model.eval(), sentences())
-    assert torch.equal(first, second)

@@ -124,17 +124,6 @@ def test_a_stop_request_arrives_soon_and_heartbeats_continue(local: Store, confi
     within(0.4, arriving)
 
 
-def test_nothing_follows_an_ending(local: Store, config: Make) -> None:
-    (run_id,) = local.create([config()])
-
-    def train(config: RunConfig, emit: Callable[[Event], None], *_: object) -> None:
-        emit(FINISHED)
-        emit(Entered(phase="saving"))
-
-    assert execute(local, run_id, train=train).status == "finished"
-    assert "emitted after the ending" in (local.folder_of(run_id) / "worker.log").read_text()
-
-
 def test_a_run_that_was_given_up_stops_writing(local: Store, config: Make) -> None:
     from isoviz.events import Lost
 

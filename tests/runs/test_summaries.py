@@ -6,9 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from isoviz.errors import InputError
-from isoviz.runs import reading
-from isoviz.runs.examples import Library
-from isoviz.runs.rows import UnreadableRunError, row_of
+from isoviz.runs.rows import UnreadableRunError
 from isoviz.runs.store import Store
 from isoviz.runs.summaries import RunSummary, summary_of
 from tests.dashboard.made_up import config as resolved
@@ -121,18 +119,6 @@ def test_one_run_that_cannot_be_read_leaves_the_lists_of_the_others(store: Store
     assert [run.id for run in store.summaries()] == [bad, good]
     store.delete(bad)
     assert store.unreadable() == [] and [run.id for run in store.summaries()] == [good]
-
-
-def test_only_runs_that_cannot_be_read_are_read_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, bad = (finish(store, resolved(seed=seed), 0.5, 0.5) for seed in (0, 1))
-    damage(store, bad, "config")
-    assert [run.id for run in store.unreadable()] == [bad]
-    read: list[str] = []
-    monkeypatch.setattr(
-        reading, "row_of", lambda record, position: read.append(record["id"]) or row_of(record, position)
-    )
-    assert Library(store).summaries()[0].unreadable and store.unreadable()
-    assert read == [bad, bad]
 
 
 def test_a_damaged_summary_is_listed_with_the_reason(store: Store) -> None:

@@ -94,10 +94,3 @@ def test_what_depends_on_the_batch_fails_with_advice(tiny_models, cola, tmp_path
     assert caught.value.field == "batch_size"
     assert methods.get(slug).title in caught.value.advice
     assert "smaller batch size" in caught.value.advice
-
-
-def test_one_row_that_does_not_fit_ends_the_run(tiny_models, cola, tmp_path, fits):
-    fits["rows"] = 0
-    with pytest.raises(IsoVizError, match="of 8 rows, each split in 8"):
-        run(config(tiny_models("bert"), cola, epochs=1), tmp_path)
-    assert fits["seen"] == 4  # 8, 4, 2 and 1 rows
