@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 from transformers import BertConfig, BertForSequenceClassification
 
 from isoviz.config import RunConfig
-from isoviz.methods.protocol import Method, Representations, Sample
+from isoviz.methods.protocol import Method, Representations, TrainingSample
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.training.batches import Collator, Encoded, EpochBatches, tokenise
@@ -185,7 +185,7 @@ class Stepper:
 
         self.model.eval()
         with torch.no_grad():
-            self.method.refresh(Sample(0, representations))
+            self.method.refresh(TrainingSample(0, representations))
 
     def step(self, batch: dict[str, torch.Tensor]) -> None:
         """One step as the loop takes it, losses read."""

@@ -37,7 +37,7 @@ from isoviz.exploring import jobs, measuring, points, results, shrinkage
 from isoviz.exploring.request import ViewRequest
 from isoviz.home import home
 from isoviz.jobs import queue
-from isoviz.jobs.spares import SpareKeeper
+from isoviz.jobs.prepared import PreparedWorker
 from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models.profile import profile
 from isoviz.models.views import TokenView, Views
@@ -133,7 +133,7 @@ def processes(repeats: int) -> tuple[list[Line], float]:
         for index, times in enumerate(durations.values()):
             shutil.rmtree(results.STORE.root / "outputs", ignore_errors=True)  # it is stored per model, not per view
             request = ViewRequest(MODEL, TASK, seed=2 * number + index)
-            queue.spare = waiting_spare(keeper) if index == 0 else None
+            queue.prepared = waiting_spare(keeper) if index == 0 else None
             took = requested(request)
             if number:  # the first ones fill the disk's cache
                 times.append(took)
@@ -147,12 +147,12 @@ def processes(repeats: int) -> tuple[list[Line], float]:
     return lines, fresh / waiting
 
 
-def new_keeper() -> SpareKeeper:
+def new_keeper() -> PreparedWorker:
     """Keeper of a spare process beside that of the pages drawn here."""
-    return SpareKeeper(jobs.PREPARE, "any", lambda count: home() / "jobs" / "logs" / OWN_LOG)
+    return PreparedWorker(jobs.PREPARE, "any", lambda count: home() / "jobs" / "logs" / OWN_LOG)
 
 
-def waiting_spare(keeper: SpareKeeper) -> SpareKeeper:
+def waiting_spare(keeper: PreparedWorker) -> PreparedWorker:
     """The keeper with a new spare that has imported everything."""
     keeper.expect()
     keeper.check()
@@ -160,7 +160,7 @@ def waiting_spare(keeper: SpareKeeper) -> SpareKeeper:
     return keeper
 
 
-def ready(logs: str = "spare-*.log") -> None:
+def ready(logs: str = "prepared-*.log") -> None:
     """Wait until a spare of this home, with such a log, has imported everything."""
     until(lambda: any("ready" in log.read_text() for log in (home() / "jobs" / "logs").glob(logs)))
 
@@ -240,7 +240,7 @@ def pressed(browser: Browser, url: str, repeats: int) -> list[Line]:
             page.locator(".st-key-explore_output .js-plotly-plot").wait_for()
             everything.append(time.perf_counter() - began)
             # the next spare starts shortly after the view is complete
-            for log in (home() / "jobs" / "logs").glob("spare-*.log"):
+            for log in (home() / "jobs" / "logs").glob("prepared-*.log"):
                 log.unlink()
     return [Line("first picture", first, "s", 2.0), Line("everything", everything, "s", 10.0)]
 

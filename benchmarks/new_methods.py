@@ -33,7 +33,7 @@ from isoviz.methods.protocol import CloudPenalty, Representations
 from isoviz.runs import planning
 from isoviz.statistics import intervals
 from isoviz.training import processes, weights
-from isoviz.training.evaluation import Evaluator, Rows
+from isoviz.training.evaluation import EncodedSplits, Evaluator
 from isoviz.training.loop import train
 from isoviz.training.reload import reload
 
@@ -112,7 +112,7 @@ def _vectors(config: RunConfig, folder: Path) -> dict[str, np.ndarray]:
     assert checkpoint is not None
     model, head = reload(config, checkpoint)
     processes.begin()
-    rows = Rows(tasks.load(head.task, config.data, None, 2, config.max_eval), head, config)
+    rows = EncodedSplits(tasks.load(head.task, config.data, None, 2, config.max_eval), head, config)
     evaluator = Evaluator(model, head, rows, Accelerator(cpu=True, mixed_precision="no"), lambda: None)
     clouds: dict[str, list[np.ndarray]] = {"pooled": [], "cls": [], "tokens": []}
     with torch.inference_mode():

@@ -70,7 +70,7 @@ from isoviz.methods.istar import IStar
 from isoviz.methods.protocol import Representations
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
-from isoviz.training import heads, processes, second_stage
+from isoviz.training import evaluation, heads, processes
 from isoviz.training.batches import Collator, Encoded, EpochBatches, fixed_batches
 from isoviz.training.evaluation import Evaluator
 from isoviz.training.loop import train
@@ -425,7 +425,7 @@ def second_stage_seconds(encoder: Encoder, encoded: Encoded, collator: Collator)
     head = heads.head_for(tasks.get(TASK), load_tokenizer(sources.resolve(encoder.model)), RunConfig())
     evaluator = Evaluator(model, head, rows, accelerator, lambda: None)
     begin = moment()
-    steps = second_stage.fit(evaluator, method, report, step=0, epoch=0, most_steps=planned)
+    steps = evaluation.fit_frozen(evaluator, method, report, step=0, epoch=0, most_steps=planned)
     end = moment()
     assert steps == planned, "the layer stopped early"
     return starts[0] - begin, (end - starts[0]) / LAYER_EPOCHS

@@ -97,13 +97,13 @@ def shifted_metrics(config: RunConfig, checkpoint: Path) -> dict[str, float | No
     """`METRIC_typos` → value: the trained model on its mistyped validation rows."""
     from accelerate import Accelerator
 
-    from isoviz.training.evaluation import Evaluator, Rows
+    from isoviz.training.evaluation import EncodedSplits, Evaluator
     from isoviz.training.reload import reload
 
     model, head = reload(config, checkpoint)
     data = tasks.load(head.task, config.data, None, 2, config.max_eval)
     shifted = typos.mistyped_rows(data.validation, head.task.columns)
-    rows = Rows(replace(data, extra={SHIFT: shifted}), head, config)
+    rows = EncodedSplits(replace(data, extra={SHIFT: shifted}), head, config)
     return Evaluator(model, head, rows, Accelerator(cpu=True, mixed_precision="no"), lambda: None).extra_metrics()
 
 

@@ -10,7 +10,7 @@ from isoviz.home import make_private
 from isoviz.methods import check_params
 from isoviz.metrics.record import Measurement
 from isoviz.runs.store import Store
-from isoviz.training import checked_arrays
+from isoviz.training import array_file
 from tests.measured import cloud, measurement
 
 STEPS_PER_EPOCH = 40
@@ -110,7 +110,7 @@ class Story:
         correlation = metrics.abs_correlation(points)
         folder = self.store.folder_of(self.id) / "arrays"
         make_private(folder)  # as a run's process does
-        checked_arrays.save(
+        array_file.save(
             folder / f"epoch-{epoch:03d}.safetensors",
             {
                 "abs_correlation": correlation.astype(np.float16),

@@ -66,9 +66,9 @@ def test_the_reading_list_is_short():
 
 ROOMS_OF = {
     "argparse": {"__main__", "commands", "jobs"},
-    "subprocess": {"jobs", "training", "commands", "devices"},
-    "multiprocessing": {"training"},
-    "socket": {"jobs", "access", "commands", "server"},
+    "subprocess": {"jobs", "runs", "commands", "devices"},
+    "multiprocessing": set(),
+    "socket": {"access", "commands", "server"},
     "pyarrow.csv": {"tables"},
     "csv": {"tables", "studies"},
 }
@@ -106,7 +106,7 @@ STORE_READS = {
     ),
     *("path_of", "revision", "summaries", "summary", "unreadable", "url"),
 }
-QUEUE_READS = {"look", "requester", "under_way", "content_key", "dispatch", "is_waiting", "processes"}
+QUEUE_READS = {"look", "requester", "under_way", "content_key", "dispatch", "processes"}
 
 
 @functools.cache

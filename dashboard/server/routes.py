@@ -30,7 +30,7 @@ from isoviz.errors import StoreError
 from isoviz.events import Measured, parse_event
 from isoviz.metrics.record import CloudRecord
 from isoviz.runs.store import StoreUnavailableError
-from isoviz.training import checked_arrays
+from isoviz.training import array_file
 
 if TYPE_CHECKING:
     from isoviz.runs.store import RunRow
@@ -126,7 +126,7 @@ def arrays(request: Request) -> Response:
     if not path.is_file():
         raise HTTPException(404, "this epoch has not been measured")
     try:
-        content = convert(checked_arrays.load(path))
+        content = convert(array_file.load(path))
     except (OSError, ValueError, LookupError):
         raise HTTPException(404, "the file of this epoch's arrays is damaged") from None
     # The request contains the version (`?v=seq of the event`), so responses can be cached forever.

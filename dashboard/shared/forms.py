@@ -19,8 +19,8 @@ from isoviz import methods
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, IsoVizError
 from isoviz.parameters import bounds, bounds_text, choices_of, extra, sweep_title
+from isoviz.runs import launch
 from isoviz.runs.naming import parameter_label
-from isoviz.training import distributed
 
 PREFIX = "train_"
 """Prefix of the form's widget keys. Keys are also query parameters, which all pages share."""
@@ -102,7 +102,7 @@ def check_setting(name: str, raw: Any) -> Answer:
         return Answer(error="Give a value.")
     try:
         if name == "accelerate_config":
-            distributed.checked_file(value)
+            launch.checked_file(value)
         return Answer((getattr(RunConfig.checked(**{name: value}), name),))
     except InputError as error:
         return Answer(error=sentence(error, bounds_text(RunConfig.model_fields[name])))

@@ -112,7 +112,7 @@ def runner() -> Runner | None:
 
 
 def begin() -> None:
-    """Called when the app starts to serve: runs queued work, and keeps a spare process ready when a page expects work."""
+    """Called when the app starts to serve: runs queued work, and keeps a prepared worker ready when a page expects work."""
     global _job_service
     guard_files()
     # import all modules whose jobs this app serves
@@ -129,13 +129,13 @@ def begin() -> None:
 
 
 def expect_jobs() -> None:
-    """Keep a spare process ready, because this visitor may start a job from this page. No effect without a running app."""
+    """Keep a prepared worker ready, because this visitor may start a job from this page. No effect without a running app."""
     if _job_service is not None and service().refusal() is None:
         _job_service.expect()
 
 
 def expect_runs() -> None:
-    """Keep a spare worker ready, because runs are launched from this page. No effect without a running app."""
+    """Keep a prepared worker ready, because runs are launched from this page. No effect without a running app."""
     running = runner() if _job_service is not None else None
     if running is not None:
         running.expect()

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoviz import recipes, tasks
@@ -198,21 +197,16 @@ def carry_out(store: Store, run_id: str, owner: str, stop: Callable[[], bool], q
     from isoviz.commands import run_report
     from isoviz.operations import documents
     from isoviz.runs.execution import execute
-    from isoviz.training.loop import train
 
     if store.claim(owner, devices.describe().slots[0].name, id=run_id) is None:
         raise StoreError(f"run '{run_id}' cannot run here: it is {store.get(run_id).status}")
     with ProgressLine(store.get(run_id), quiet) as line:
 
-        def observed(config: RunConfig, emit: Any, should_stop: Any, run_dir: Path, resume: bool = False) -> None:
-            def tell(event: Event) -> None:
-                with suppress(OSError):  # the terminal may be gone
-                    line.show(event)
-                emit(event)
+        def show(event: Event) -> None:
+            with suppress(OSError):  # the terminal may be gone
+                line.show(event)
 
-            train(config, tell, should_stop, run_dir, resume)
-
-        execute(store, run_id, train=observed, stop=stop)
+        execute(store, run_id, tell=show, stop=stop)
     row = store.get(run_id)
     if not quiet:
         print(run_report.describe(row, documents.started_of(store, row.id)))

@@ -22,7 +22,7 @@ from isoviz.jobs.worker import ENCODER_MODULES, import_modules
 QUESTIONS: Final = ResultStore("questions", lambda: GIB // 4, most=400)
 """Cache of results for input on the page: small and short-lived, because it contains users' sentences."""
 PREPARE: Final = f"{__name__}:prepare"
-"""The function that warms up a spare process for jobs that use an encoder."""
+"""The function that warms up a prepared worker for jobs that use an encoder."""
 _IDLE_SECONDS: Final = 600.0
 
 
@@ -169,17 +169,16 @@ def obtain(request: ViewRequest) -> results.ViewResult:
 
 
 def prepare() -> None:
-    """Warm up a spare process: import the modules for encoders, and run slow first calls once."""
+    """Warm up a prepared worker: import the modules for encoders, and run slow first calls once."""
     from isoviz import tasks
 
-    # normal priority, because a user is about to need the process
     extraction = (
         "pyarrow.parquet",
         "isoviz.models.extract",
         "isoviz.models.profile",
         "isoviz.exploring.measuring",
     )
-    import_modules((*ENCODER_MODULES, *extraction, "isoviz.jobs.answering"), gently=False)
+    import_modules((*ENCODER_MODULES, *extraction, "isoviz.jobs.answering"))
     tasks.load(tasks.get("demo/acceptability"))
     encoders.load("demo/tiny-bert").embed([["the cat sleeps"]], layer=1, pooling="cls", max_length=8)
     print("ready", flush=True)

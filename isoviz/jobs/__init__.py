@@ -6,12 +6,12 @@
     service.py    the app's thread for jobs
     guarded.py    calls in other processes, with limits on time and memory
     answering.py  what a process does that answers calls: jobs, and calls with limits
-    spares.py     a process that has already imported what the next job needs
+    prepared.py   a worker that has already imported what the next job needs
     processes.py  starting processes, checking them, ending them with all their children
     worker.py     the entry point of every process: `python -m isoviz.jobs.worker`
 
-Runs (`isoviz.runs`) have their queue in the SQL store, but share processes, spares and entry point. This package does not know what
-jobs compute: other packages register their kinds.
+Runs (`isoviz.runs`) have their queue in the SQL store, but share processes, prepared workers and entry point. This package does not
+know what jobs compute: other packages register their kinds.
 
 Why not a library: `loky`, `pebble` and `concurrent.futures` cannot stop a running task without ending the tasks beside it, know no
 lanes and priorities, and write all output to one place. `huey` and similar libraries need a separate consumer process.

@@ -15,6 +15,7 @@ import queue
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final, TypeVar
@@ -25,7 +26,7 @@ from pydantic_core import to_jsonable_python
 
 from isoviz import errors, fence, limits
 from isoviz.errors import InputError, IsoVizError
-from isoviz.jobs.processes import Spare
+from isoviz.jobs.processes import Worker
 from isoviz.limits import GIB, Limits
 
 Answer = TypeVar("Answer")
@@ -52,7 +53,7 @@ class Answering:
         idle: seconds without a call after which it ends itself; None: no limit.
     """
 
-    def __init__(self, worker: Spare, idle: float | None = None) -> None:
+    def __init__(self, worker: Worker, idle: float | None = None) -> None:
         self.worker = worker
         self.idle_since = time.monotonic()
         self._spent = False
@@ -126,9 +127,8 @@ class Answering:
         self.worker.dismiss()
 
 
-_lock = threading.Lock()
-_idle: list[Answering] = []
-_working = 0
+_turns = threading.BoundedSemaphore(MOST_CALLS)
+_idle: deque[Answering] = deque()
 
 
 def warm(function: str, imports: Sequence[str] = TABLES) -> None:
@@ -142,9 +142,8 @@ def warm(function: str, imports: Sequence[str] = TABLES) -> None:
         with contextlib.suppress(IsoVizError, RuntimeError, OSError):  # the call itself reports the error
             call(function, {}, bool, imports=imports)
 
-    with _lock:
-        if _working or any(map(_fresh, _idle)):
-            return
+    if any(map(_fresh, list(_idle))):
+        return
     threading.Thread(target=start, name="guarded-warm", daemon=True).start()
 
 
@@ -208,32 +207,25 @@ def call(
 @contextlib.contextmanager
 def _reader(pulse: Callable[[], None]) -> Iterator[Answering]:
     """Context with an exclusive process; waits for its turn."""
-    global _working
-    while True:
-        with _lock:
-            if _working < MOST_CALLS:
-                _working += 1
-                break
+    while not _turns.acquire(timeout=_POLL_SECONDS):
         pulse()
-        time.sleep(_POLL_SECONDS)
     try:
-        with _lock:
-            reader = _idle.pop() if _idle else None
+        reader = None
+        with contextlib.suppress(IndexError):
+            reader = _idle.pop()
         if reader is not None and not _fresh(reader):
             reader.end()
             reader = None
-        reader = reader or Answering(Spare("", "cpu", None, variables=_VARIABLES), idle=1.5 * _IDLE_SECONDS)
+        reader = reader or Answering(Worker("", "cpu", None, variables=_VARIABLES), idle=1.5 * _IDLE_SECONDS)
         try:
             yield reader
         finally:
             if _fresh(reader):
-                with _lock:
-                    _idle.append(reader)
+                _idle.append(reader)
             else:
                 reader.end()
     finally:
-        with _lock:
-            _working -= 1
+        _turns.release()
 
 
 def _fresh(reader: Answering) -> bool:

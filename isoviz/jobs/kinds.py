@@ -153,7 +153,7 @@ class JobKind:
         work: does one job and publishes its result; the text of an `IsoVizError` is shown to the user.
         results: the store of its results.
         lane: the lane it shares with other kinds.
-        prepare: preparation of a spare for this kind, as `MODULE:FUNCTION`; empty: no spare.
+        prepare: preparation of a worker for this kind, as `MODULE:FUNCTION`; empty: none.
         memory: free bytes required to start another process next to others.
         warm_seconds: seconds that the process waits for another job; less if memory is short.
         remembers: number of objects, such as models, cached between jobs.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import gc
 import json
 import os
-import socket
+import select
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, MutableMapping
-from contextlib import ExitStack, suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, Final
@@ -101,48 +101,14 @@ class Process:
 
 
 class Worker(Process):
-    """A process that waits for an order. It exits if this process ends before sending one.
-
-    Args:
-        pid: its process id.
-        orders: its standard input.
-        log: log file until it gets an order.
-        child: see `Process`.
-    """
-
-    def __init__(self, pid: int, orders: IO[str], log: Path | None, child: subprocess.Popen[str] | None = None) -> None:
-        super().__init__(pid, psutil.Process(pid).create_time(), child)
-        self._orders = orders
-        self.log = log
-
-    def order(self, call: str, arguments: Mapping[str, Any], log: Path) -> None:
-        """Send the order. From now on, the worker outlives this process.
-
-        Args:
-            call: `MODULE:FUNCTION`, which returns the exit code.
-            arguments: by name; JSON.
-            log: log file from now on.
-
-        Raises:
-            OSError: the worker has died.
-        """
-        with self._orders:
-            self.send({"call": call, "arguments": dict(arguments), "log": str(log)})
-
-    def send(self, message: Mapping[str, Any]) -> None:
-        """Send a line of JSON. Raises OSError if the worker has died."""
-        self._orders.write(json.dumps(message) + "\n")
-        self._orders.flush()
-
-
-class Spare(Worker):
-    """A worker that has already imported what its order needs. On Linux, it can fork further workers, which start without imports.
+    """A process that waits for orders (`isoviz.jobs.worker`). It exits if this process ends before sending one.
 
     Args:
         prepare: its preparation, as `MODULE` or `MODULE:FUNCTION`; empty: none.
         slot: its device slot, such as `cpu` or `cuda:1`, the only visible device; `any` for all devices.
         log: log file until it gets an order; None: this process's standard error.
-        fork: allow forks on Linux, only if `prepare` does nothing but import: after parallel computations, OpenMP hangs in a fork.
+        fork: on Linux, carry out each order in a fork, which starts without imports. Only if `prepare` does nothing but import: after
+            parallel computations, OpenMP hangs in a fork.
         variables: further variables of its environment.
     """
 
@@ -155,23 +121,17 @@ class Spare(Worker):
         fork: bool = False,
         variables: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        fork = fork and sys.platform == "linux"  # on other systems, libraries break in a forked process
         # -P: the current folder must not shadow modules.
-        command = [sys.executable, "-P", "-m", "isoviz.jobs.worker", *(["--prepare", prepare] if prepare else [])]
+        command = [sys.executable, "-P", "-m", "isoviz.jobs.worker"]
+        command += ["--prepare", prepare] * bool(prepare) + ["--fork"] * fork
         # A separate process group, so that it can be ended with its children, and a Ctrl+C in a terminal does not reach it.
         options: dict[str, Any] = {"start_new_session": True}
         if sys.platform == "win32":
             options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
-        self._channel: socket.socket | None = None
-        with ExitStack() as ours:
-            output = None
-            if log is not None:
-                make_private(log.parent)
-                output = ours.enter_context(log.open("wb"))
-            if fork and sys.platform == "linux":  # on other systems, libraries break in a forked process
-                self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-                self._channel.setblocking(False)
-                options["pass_fds"] = [ours.enter_context(theirs).fileno()]
-                command += ["--channel", str(theirs.fileno())]
+        if log is not None:
+            make_private(log.parent)
+        with nullcontext() if log is None else log.open("ab") as output:
             child = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -183,15 +143,43 @@ class Spare(Worker):
             )
         assert child.stdin is not None and child.stdout is not None
         _children.append(child)
-        super().__init__(child.pid, child.stdin, log, child)
-        self.answers = child.stdout
-        self._forks: bool | None = None if self._channel is not None else False
-        self._forked: dict[int, int | None] = {}
+        super().__init__(child.pid, psutil.Process(child.pid).create_time(), child)
+        self.answers: IO[str] = child.stdout
+        self._orders: IO[str] = child.stdin
+        self._forks: bool | None = None if fork else False
+        self._codes: dict[int, int | None] = {}
         self._newest: int | None = None
+        self._unread = b""
+
+    def order(self, call: str, arguments: Mapping[str, Any], log: Path) -> Process:
+        """Send an order. Returns the process that carries it out, a fork or the worker itself, which outlives this one.
+
+        Args:
+            call: `MODULE:FUNCTION`, which returns the exit code.
+            arguments: by name; JSON.
+            log: log file from now on.
+
+        Raises:
+            OSError: the worker has died or does not respond.
+        """
+        forks, self._newest = self.forks, None
+        self.send({"call": call, "arguments": dict(arguments), "log": str(log)})
+        if not forks:
+            self._orders.close()
+            return self
+        self._wait(lambda: self._newest is not None or self.gone)
+        if self._newest is None:
+            raise OSError("the prepared worker does not respond")
+        return _Fork(self, self._newest)
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send a line of JSON. Raises OSError if the worker has died."""
+        self._orders.write(json.dumps(message) + "\n")
+        self._orders.flush()
 
     @property
     def forks(self) -> bool | None:
-        """Whether it can fork; None until all imports are finished."""
+        """Whether it forks; None until all imports are finished."""
         self._listen()
         return self._forks
 
@@ -199,45 +187,20 @@ class Spare(Worker):
     def in_use(self) -> bool:
         """Whether any of its forks is running."""
         self._listen()
-        return None in self._forked.values()
-
-    def fork(self) -> Worker:
-        """Fork a new process with the same imports.
-
-        Raises:
-            OSError: the spare has died or does not respond.
-        """
-        if self._channel is None or sys.platform != "linux":
-            raise OSError("this spare cannot fork")
-        read, write = os.pipe()
-        orders = os.fdopen(write, "w", encoding="utf-8")
-        try:
-            self._newest = None
-            socket.send_fds(self._channel, [b"fork"], [read])
-            self._wait(lambda: self._newest is not None or self.gone)
-            if self._newest is None:
-                raise OSError("the spare process does not respond")
-            return _Fork(self, self._newest, orders)
-        except (OSError, psutil.Error) as error:
-            orders.close()
-            raise OSError(str(error)) from error
-        finally:
-            os.close(read)
+        return None in self._codes.values()
 
     def code_of(self, pid: int) -> int | None:
-        """The exit code of an ended fork; None if the spare ended first."""
-        self._wait(lambda: self._forked[pid] is not None or self.gone)
-        return self._forked[pid]
+        """The exit code of an ended fork; None if the worker ended first."""
+        self._wait(lambda: self._codes[pid] is not None or self.gone)
+        return self._codes[pid]
 
     def dismiss(self) -> None:
-        """End the spare; its forks continue."""
+        """End the worker; its forks continue."""
         assert self._child is not None
         self._child.kill()
         self._child.wait()
         with suppress(OSError):  # a line that was not sent
             self._orders.close()
-        if self._channel is not None:
-            self._channel.close()
 
     def _wait(self, true: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _FORK_SECONDS
@@ -246,23 +209,26 @@ class Spare(Worker):
             self._listen()
 
     def _listen(self) -> None:
-        """Read its reports."""
-        with suppress(OSError):  # no message, or the spare has ended
-            while self._channel is not None and (message := self._channel.recv(256)):
-                report = json.loads(message)
+        """Read the reports of a worker that forks."""
+        while self._forks is not False and select.select([self.answers], [], [], 0)[0]:
+            received = os.read(self.answers.fileno(), 4096)
+            *lines, self._unread = (self._unread + received).split(b"\n")
+            for report in map(json.loads, lines):
                 if "forks" in report:
                     self._forks = report["forks"]
                     continue
-                self._forked[report["pid"]] = report["code"]
+                self._codes[report["pid"]] = report["code"]
                 if report["code"] is None:
                     self._newest = report["pid"]
+            if not received:
+                break
 
 
-class _Fork(Worker):
-    """A process forked by a spare, which reports its exit code."""
+class _Fork(Process):
+    """A fork of a worker, which reports its exit code."""
 
-    def __init__(self, parent: Spare, pid: int, orders: IO[str]) -> None:
-        super().__init__(pid, orders, parent.log)
+    def __init__(self, parent: Worker, pid: int) -> None:
+        super().__init__(pid, psutil.Process(pid).create_time())
         self._parent = parent
 
     @property

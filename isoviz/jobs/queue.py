@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from isoviz.home import home, make_private
 from isoviz.jobs.guarded import Answering
 from isoviz.jobs.kinds import KINDS, JobKind, Progress
-from isoviz.jobs.processes import Spare
+from isoviz.jobs.prepared import PreparedWorker
+from isoviz.jobs.processes import Worker
 from isoviz.jobs.results import Result
-from isoviz.jobs.spares import SpareKeeper
 
 Status = Literal["none", "waiting", "running", "done", "failed", "lost"]
 
@@ -37,8 +37,8 @@ KEPT_SECONDS: Final = 7 * 86400.0
 """Seconds for which failures and their logs are kept."""
 _LOOK_SECONDS: Final = 1.0
 
-spare: SpareKeeper | None = None
-"""This app's keeper of spares, if any (`isoviz.jobs.service`)."""
+prepared: PreparedWorker | None = None
+"""This app's prepared worker, if any (`isoviz.jobs.service`)."""
 
 
 @dataclass(frozen=True)
@@ -282,8 +282,8 @@ class JobProcess:
         self.entry: _Entry | None = None
         self.since = time.time()
         self._log = home() / "jobs" / "logs" / f"process-{time.time_ns()}.txt"
-        taken = spare.take() if spare is not None and spare.prepare == kind.prepare else None
-        worker = taken if isinstance(taken, Spare) else Spare("", "any", self._log)
+        taken = prepared.take() if prepared is not None and prepared.prepare == kind.prepare else None
+        worker = taken or Worker("", "any", self._log)
         self.pid = worker.pid
         self._answering = Answering(worker)
         self._fit = True
@@ -361,11 +361,6 @@ def dispatch() -> None:
     """Start all jobs that can start now."""
     with _changed:
         _start_next()
-
-
-def is_waiting() -> bool:
-    """Whether any job is waiting."""
-    return bool(_waiting())
 
 
 def processes() -> list[JobProcess]:

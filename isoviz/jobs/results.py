@@ -162,7 +162,7 @@ class ResultStore:
                 total -= sizes[folder]
                 count -= 1
         for left in (*(self.root / "results").glob(".*"), *(self.root / "inputs").glob("*")):
-            if left.name.startswith(".gone-") or time.time() - _last_seen(left) > 86400:
+            if time.time() - _last_seen(left) > 86400:
                 shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
 
     def _folders(self) -> list[Path]:
@@ -173,11 +173,9 @@ class ResultStore:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, if it exists. Renamed first, so that readers see all of it or nothing."""
-    aside = folder.with_name(f".gone-{folder.name}-{secrets.token_hex(4)}")
-    with contextlib.suppress(FileNotFoundError):
-        os.rename(folder, aside)
-    shutil.rmtree(aside, ignore_errors=True)
+    """Remove a folder, if it exists: its facts first, so that nobody finds a part of it."""
+    (folder / FACTS).unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _last_seen(path: Path) -> float:

@@ -1,13 +1,11 @@
-"""The entry point of every background process: `python -m isoviz.jobs.worker [--prepare MODULE[:FUNCTION]] [--channel FD]`.
+"""The entry point of every background process: `python -m isoviz.jobs.worker [--prepare MODULE[:FUNCTION]] [--fork]`.
 
-It starts as a spare: it prepares itself and waits for one line of JSON on its standard input, `{"call": "MODULE:FUNCTION",
-"arguments": {...}, "log": PATH}`. If the input ends without a line, the process that started it is gone, and the spare exits. After the
-line, it is independent: its output goes to the log, and a run outlives the app. Without a log it stays connected and answers calls
-(`isoviz.jobs.answering`).
+It prepares itself and waits for an order, one line of JSON on its standard input: `{"call": "MODULE:FUNCTION", "arguments": {...},
+"log": PATH}`. If the input ends without a line, the process that started it is gone, and it exits. After the line, it is independent:
+its output goes to the log, and a run outlives the app. Without a log it stays connected and answers calls (`isoviz.jobs.answering`).
 
-With a channel (a socket), the spare forks: each message contains the standard input of a new process, which waits for a line in the same
-way. The spare reports `{"forks": BOOL}` once it is ready. A new process reports `{"pid": N, "code": null}`; when it ends, the spare
-reports its exit code.
+With `--fork`, it reports `{"forks": BOOL}` on its standard output once it is ready. If it can, it carries out each order in a fork, and
+reports `{"pid": N, "code": null}` when that begins and its exit code when it ends.
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ import importlib
 import json
 import os
 import select
-import socket
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -41,13 +38,10 @@ ENCODER_MODULES: Final = (
     "scipy.cluster.hierarchy",
     "isoviz.metrics.summary",
 )
-# Their threads are created at import, keep its priority, and later compute for the order.
-_THREADED: Final = ("numpy", "scipy.linalg")
-_NICE: Final = 10
 
 
 def main(arguments: list[str] | None = None, answers: int | None = None) -> int:
-    """Prepare, wait for an order and execute it; returns the order's exit code.
+    """Prepare, wait for orders and execute them; returns the last one's exit code.
 
     Args:
         answers: file descriptor for the answers of a process that stays connected.
@@ -56,15 +50,21 @@ def main(arguments: list[str] | None = None, answers: int | None = None) -> int:
     parser.add_argument(
         "--prepare", default="", metavar="MODULE[:FUNCTION]", help="what to do before the order arrives"
     )
-    parser.add_argument("--channel", type=int, metavar="FD", help="the socket that brings requests to fork")
+    parser.add_argument("--fork", action="store_true", help="execute each order in a fork, on Linux")
     options = parser.parse_args(arguments)
     collect_rarely()
     if options.prepare:
         load(options.prepare)()
-    if options.channel is not None:
-        with socket.socket(fileno=options.channel) as channel:
-            fork_on_request(channel)
-    line = sys.stdin.readline()
+    if options.fork and answers is not None:
+        # A thread does not exist after a fork, but its locks stay held. Native threads (OpenBLAS) have handlers for that.
+        forks = threading.active_count() == 1 and hasattr(os, "pidfd_open") and not devices.opened()
+        _report(answers, forks=forks)
+        if forks:
+            return _fork_for_orders(answers)
+    return _execute(sys.stdin.readline(), answers)
+
+
+def _execute(line: str, answers: int | None) -> int:
     if not line.strip():
         return 0
     order: dict[str, Any] = json.loads(line)
@@ -77,44 +77,34 @@ def main(arguments: list[str] | None = None, answers: int | None = None) -> int:
     return call(**order["arguments"])
 
 
-def fork_on_request(channel: socket.socket) -> None:
-    """Fork a process for each request. Returns in each fork, and in this process when its standard input has a line or ends."""
-    if sys.platform != "linux":
-        raise OSError("only Linux forks")
-    channel.set_inheritable(False)
-    # A thread does not exist after a fork, but its locks stay held. Native threads (OpenBLAS) have handlers for that.
-    forks = threading.active_count() == 1 and hasattr(os, "pidfd_open") and not devices.opened()
+def _fork_for_orders(answers: int) -> int:
+    """Execute each order in a fork. Returns in each fork, and in this process when no more orders can come."""
     gc.collect()
     gc.freeze()  # a garbage collection would copy all shared memory pages
     children: dict[int, int] = {}  # handle → process id
-    with suppress(OSError):  # the other end is closed: no more requests
-        _report(channel, forks=forks)
-        while True:
-            ready, _, _ = select.select([0, channel.fileno(), *children], [], [])
-            for handle in children.keys() & set(ready):
-                _, status = os.waitpid(pid := children.pop(handle), 0)
+    while True:
+        ready, _, _ = select.select([0, *children], [], [])
+        for handle in children.keys() & set(ready):
+            _, status = os.waitpid(pid := children.pop(handle), 0)
+            os.close(handle)
+            _report(answers, pid=pid, code=os.waitstatus_to_exitcode(status))
+        if 0 not in ready:
+            continue
+        if not (line := sys.stdin.readline()):
+            return 0
+        pid = os.fork()
+        if pid == 0:
+            os.setsid()
+            for handle in (answers, *children):
                 os.close(handle)
-                _report(channel, pid=pid, code=os.waitstatus_to_exitcode(status))
-            if 0 in ready:
-                return
-            if channel.fileno() in ready:
-                _, requested, _, _ = socket.recv_fds(channel, 16, 1)
-                if not requested:
-                    return
-                pid = os.fork()
-                if pid == 0:
-                    os.setsid()
-                    os.dup2(requested[0], 0)
-                    _report(channel, pid=os.getpid(), code=None)
-                    for handle in (*requested, *children):
-                        os.close(handle)
-                    return
-                os.close(requested[0])
-                children[os.pidfd_open(pid)] = pid
+            return _execute(line, None)
+        children[os.pidfd_open(pid)] = pid
+        _report(answers, pid=pid, code=None)
 
 
-def _report(channel: socket.socket, **report: Any) -> None:
-    channel.send(json.dumps(report).encode())
+def _report(answers: int, **report: Any) -> None:
+    with suppress(OSError):  # the process that reads it is gone
+        os.write(answers, json.dumps(report).encode() + b"\n")
 
 
 def load(name: str) -> Callable[..., Any]:
@@ -124,26 +114,10 @@ def load(name: str) -> Callable[..., Any]:
     return getattr(imported, function) if function else lambda: None
 
 
-def import_modules(modules: Iterable[str], *, gently: bool) -> None:
-    """Import modules, after those that start threads.
-
-    Args:
-        gently: at low priority, if other computations are probably running and no user waits yet.
-    """
-    modules = tuple(modules)
-    _import_all(_THREADED)
-    if not gently or sys.platform != "linux":
-        _import_all(modules)
-        return
-
-    # Only Linux has priorities per thread, and ordinary users cannot raise them again, so a temporary thread does the imports.
-    def import_at_low_priority() -> None:
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
-        _import_all(modules)
-
-    thread = threading.Thread(target=import_at_low_priority, name="imports")
-    thread.start()
-    thread.join()
+def import_modules(modules: Iterable[str]) -> None:
+    """Import modules."""
+    for module in modules:
+        importlib.import_module(module)
 
 
 def log_to(path: Path) -> None:
@@ -157,11 +131,6 @@ def log_to(path: Path) -> None:
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.close(log)
-
-
-def _import_all(modules: Iterable[str]) -> None:
-    for module in modules:
-        importlib.import_module(module)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from pydantic import create_model
 
 from isoviz import parameters
 from isoviz.errors import InputError
-from isoviz.methods.protocol import Frozen, Method, Params, Representations, Sample
+from isoviz.methods.protocol import Frozen, Method, Params, Representations, TrainingSample
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -81,7 +81,7 @@ class Composed(Method):
         """All parts' parameter groups."""
         return [group for part in self.parts for group in part.parameter_groups()]
 
-    def refresh(self, sample: Sample) -> None:
+    def refresh(self, sample: TrainingSample) -> None:
         """Refresh every part."""
         for part in self.parts:
             part.refresh(sample)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal
 
-from isoviz.methods.protocol import Method, Paper, Params, Representations, Sample, check_layer, parameter
+from isoviz.methods.protocol import Method, Paper, Params, Representations, TrainingSample, check_layer, parameter
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -112,7 +112,7 @@ class IStar(Method):
         state.register_buffer("shrinkage", torch.zeros(model.width, model.width))
         self.state = state
 
-    def refresh(self, sample: Sample) -> None:
+    def refresh(self, sample: TrainingSample) -> None:
         """Σ_S from training rows in evaluation mode, before each epoch (authors' schedule)."""
         if self.params.estimator == "unbiased":
             return

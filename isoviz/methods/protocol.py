@@ -27,7 +27,7 @@ __all__ = [
     "Paper",
     "Params",
     "Representations",
-    "Sample",
+    "TrainingSample",
     "check_layer",
     "parameter",
 ]
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Sample:
+class TrainingSample:
     """Input of `Method.refresh` before an epoch: a pass over training rows in evaluation mode.
 
     Attributes:
@@ -147,7 +147,7 @@ class Method(Hooks):
         assert self.state is not None, f"{self.slug} is not attached to a model"
         return self.state.get_buffer(name)
 
-    def refresh(self, sample: Sample) -> None:
+    def refresh(self, sample: TrainingSample) -> None:
         """Called before each epoch, for statistics over the training set."""
 
     def frozen_steps(self, rows: int) -> int:

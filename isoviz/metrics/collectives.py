@@ -3,39 +3,17 @@ split."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from isoviz import devices
-
-_REPEATED: Final = ContextVar("repeated", default=False)
-
-
-@contextmanager
-def repeated(seed: int) -> Iterator[None]:
-    """While it lasts, every process reads the same points: each computes what one process alone would.
-
-    Args:
-        seed: of dropout's generator meanwhile. Another draw in each process would give each other batch statistics.
-    """
-    token, states = _REPEATED.set(True), devices.generator_states()
-    try:
-        torch.manual_seed(seed)
-        yield
-    finally:
-        devices.set_generator_states(states)
-        _REPEATED.reset(token)
-
 
 def is_distributed() -> bool:
     """Whether this process holds its share of points that are split over several processes."""
-    return not _REPEATED.get() and dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
+    return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
 
 
 def own_share(count: int, device: torch.device) -> float | Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import shlex
 import sqlite3
 import time
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-import psutil
 from filelock import FileLock
 from sqlalchemy import (
     URL,
@@ -37,7 +35,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.sql import ColumnElement
 
 from isoviz import boundary
-from isoviz.errors import StoreError, install, listed, repr_of, shortened
+from isoviz.errors import StoreError, install, listed
 from isoviz.home import exposed, home, make_private
 from isoviz.runs import schema
 from isoviz.runs.identity import host_name
@@ -45,15 +43,8 @@ from isoviz.runs.identity import host_name
 BUSY_SECONDS: Final = 10.0
 _HOSTS_SECONDS: Final = 30.0
 
-# SQLite's write-ahead log is shared memory: every process that opens the file must run under the same kernel.
-_NETWORK_TYPES: Final = re.compile(
-    "nfs[34]?|cifs|smb[23]?|smbfs|afs|afpfs|9p|drvfs|vboxsf|davfs|webdav|sshfs|rclone|s3fs|gcsfuse|goofys|blobfuse|"
-    "juicefs|glusterfs|ceph|lustre|gpfs|beegfs"
-)
 _SECRETS: Final = ("password", "sslpassword")
 """Parameters of a PostgreSQL URL that are always hidden."""
-_ADVICE_NETWORK: Final = "Set ISOVIZ_HOME (or --store) to a folder on a local disk, or use PostgreSQL: --store postgresql://user@host/database."
-
 _ADVICE_READ_ONLY: Final = (
     "The store is read-only for this account. Copy its folder, or use an account that may write to it."
 )
@@ -70,20 +61,14 @@ class Database:
         url: `sqlite:///FILE` or `postgresql://…`.
 
     Raises:
-        StoreError: an unsupported URL, a file on a network file system, a database that cannot be opened, a missing driver, or a
+        StoreError: an unsupported URL, a database that cannot be opened, a missing driver, or a
             store written by a newer IsoViz.
     """
 
     def __init__(self, url: str) -> None:
         self._url = _parse(url)
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
-        self.folder: Path
-        if self.is_sqlite:
-            self.folder = Path(str(self._url.database)).absolute().parent
-        else:
-            self.folder = home()
-        if self.is_sqlite:
-            refuse_network(self.folder)
+        self.folder = Path(str(self._url.database)).absolute().parent if self.is_sqlite else home()
         self._make_files()
         self._hosts = [host_name()]
         self._hosts_due = 0.0
@@ -186,11 +171,6 @@ class Database:
         with self.reading() as connection:
             meta = {row.key: row.value for row in connection.execute(select(schema.meta))}
         version = meta.get(schema.SCHEMA, "")
-        if not version and "schema" in meta:
-            raise StoreError(
-                f"the store {self} was written by a build before the first release, which this IsoViz cannot read",
-                advice="Export its runs with that build (python -m isoviz runs export), and choose a new folder with --store.",
-            )
         if not version.isdigit():
             raise StoreError(f"the store {self} has no schema version: it was not made by IsoViz")
         if int(version) > schema.VERSION:
@@ -198,11 +178,6 @@ class Database:
                 f"the store {self} was written by a newer IsoViz (schema {version}; this one supports up to {schema.VERSION})",
                 advice="Update IsoViz, or choose another store with --store.",
             )
-
-    def _lock_tables(self, connection: Connection) -> None:
-        """Lock the tables against creation or changes by other processes; SQLite uses a file lock instead."""
-        if not self.is_sqlite:
-            connection.execute(select(func.pg_advisory_xact_lock(0x150715)))
 
     def _create(self) -> None:
         """Create the tables; if several processes start together, one does and the others wait."""
@@ -217,7 +192,8 @@ class Database:
 
     def _create_tables(self) -> None:
         with self.writing() as connection:
-            self._lock_tables(connection)
+            if not self.is_sqlite:
+                connection.execute(select(func.pg_advisory_xact_lock(0x150715)))
             schema.metadata.create_all(connection)
             if connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == schema.SCHEMA)) is None:
                 connection.execute(schema.meta.insert().values(key=schema.SCHEMA, value=str(schema.VERSION)))
@@ -228,10 +204,10 @@ class SealedDatabase:
     """An immutable SQLite file, opened without locks and extra files, so it may be in a read-only folder.
 
     Args:
-        file: path of the file. All its pages are checked once, so that a damaged file is refused immediately.
+        file: path of the file.
 
     Raises:
-        StoreError: the file is missing, damaged, or of another version.
+        StoreError: the file is missing, cannot be read, or is of another version.
     """
 
     def __init__(self, file: Path) -> None:
@@ -242,12 +218,11 @@ class SealedDatabase:
         self._engine = create_engine(address, isolation_level="AUTOCOMMIT", pool_size=4, max_overflow=16)
         try:
             with self.reading() as connection:
-                sound = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar() == "ok"
+                if connection.exec_driver_sql("PRAGMA quick_check(1)").scalar() != "ok":
+                    raise StoreError("it is damaged")
                 version = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == schema.SCHEMA))
         except (StoreError, SQLAlchemyError, sqlite3.Error) as error:
             raise StoreError(f"cannot read {file}: {reason(error)}") from error
-        if not sound:
-            raise StoreError(f"{file} is damaged")
         if version != str(schema.VERSION):
             raise StoreError(f"{file} has the tables of version {version}; this IsoViz reads version {schema.VERSION}")
 
@@ -271,8 +246,6 @@ def _parse(url: str) -> URL:
         raise StoreError("the store's address is not a database URL", advice="Use a folder or postgresql://…") from None
     if "@" in (parsed.host or ""):  # the second half of a password, which must not be shown
         raise StoreError("the store's address has more than one @", advice="Write an @ in a password as %40.")
-    if parsed.port is not None and not 1 <= parsed.port <= 65535:
-        raise StoreError(f"the store's address has the port {shortened(repr_of(parsed.port))} (allowed: 1 to 65535)")
     if parsed.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
         if importlib.util.find_spec("psycopg") is None:
             raise StoreError("a PostgreSQL store needs the package psycopg", advice=install("postgres"))
@@ -324,23 +297,3 @@ def reason(error: BaseException) -> str:
         error = error.__cause__
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     return " ".join(str(cause).split()) or type(cause).__name__
-
-
-def refuse_network(folder: Path) -> None:
-    """Raise `StoreError` for a folder on a file system that is unsafe for SQLite's write-ahead log."""
-    path = os.path.realpath(folder)
-    best, kind, remote = "", "", path.startswith("\\\\")
-    for partition in psutil.disk_partitions(all=True):
-        mount = os.path.realpath(partition.mountpoint)
-        # If two file systems are mounted at one point, the later one is visible.
-        if len(mount) >= len(best) and (path == mount or path.startswith(mount.rstrip(os.sep) + os.sep)):
-            best, kind = mount, partition.fstype.lower()
-            remote = "remote" in partition.opts.lower().split(",")
-    kind = kind.removeprefix("fuse.").removeprefix("fuse-")
-    # A sandbox may serve its root by 9p: on one kernel, so shared memory works.
-    network = _NETWORK_TYPES.fullmatch(kind) is not None and not (kind == "9p" and best == os.sep)
-    if network or remote:
-        named = f"'{kind}', a network file system" if kind else "a network share"
-        raise StoreError(
-            f"the store's folder {folder} is on {named}: SQLite would damage its file there", advice=_ADVICE_NETWORK
-        )

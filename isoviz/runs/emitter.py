@@ -47,9 +47,8 @@ class Emitter:
         self._run_id = run_id
         self._attempt = attempt
         self._patience = patience
-        self._lock = threading.Condition()  # guards the two lists; notified when they are empty or given up
-        self._events: list[Event] = []
-        self._times: list[float] = []
+        self._lock = threading.Condition()  # guards the list; notified when it is empty or given up
+        self._events: list[tuple[Event, float]] = []
         self._failing_since: float | None = None
         self._stop = False
         self._in_main_thread = threading.current_thread() is threading.main_thread()
@@ -86,8 +85,7 @@ class Emitter:
         if event.kind in ("checkpointed", "resumed"):
             self.checkpoint_step = event.step
         with self._lock:
-            self._events.append(event)
-            self._times.append(time.time())
+            self._events.append((event, time.time()))
         if event.kind != "stepped":
             self._wake.set()
         if event.kind == "entered" and event.phase == "saving":
@@ -130,9 +128,10 @@ class Emitter:
 
     def _flush(self) -> None:
         with self._lock:
-            events, times = list(self._events), list(self._times)
-        if not events:
+            waiting = list(self._events)
+        if not waiting:
             return
+        events, times = zip(*waiting, strict=True)
         try:
             self._store.append(self._run_id, events, attempt=self._attempt, times=times)
         except StoreUnavailableError as error:
@@ -143,7 +142,7 @@ class Emitter:
             raise
         self._failing_since = None
         with self._lock:
-            del self._events[: len(events)], self._times[: len(times)]
+            del self._events[: len(events)]
             self._lock.notify_all()
 
     def _look(self) -> None:

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import psutil
 
@@ -19,11 +19,12 @@ from isoviz.events import Diverged, Event, Failed, Stopped
 from isoviz.home import make_private
 from isoviz.jobs.worker import ENCODER_MODULES, import_modules, load
 from isoviz.models import sources
+from isoviz.runs import launch
 from isoviz.runs.emitter import Emitter
 from isoviz.runs.gentle_stop import gentle_stop
 from isoviz.runs.identity import host_name
+from isoviz.runs.launch import LOG
 from isoviz.runs.store import RunRow, Store
-from isoviz.training.distributed import LOG
 
 DEFAULT_TRAIN: Final = "isoviz.training.loop:train"
 PREPARE: Final = f"{__name__}:prepare"
@@ -38,17 +39,8 @@ _MEMORY: Final = (
 _DISK: Final = "The disk is full: delete runs you no longer need, then resume."
 
 
-class Train(Protocol):
-    """`isoviz.training.loop.train`: emits events, ends with exactly one `Finished` or `Stopped`, or raises."""
-
-    def __call__(
-        self,
-        config: RunConfig,
-        emit: Callable[[Event], None],
-        should_stop: Callable[[], bool],
-        run_dir: Path,
-        resume: bool = False,
-    ) -> None: ...
+Train = Callable[[RunConfig, Callable[[Event], None], Callable[[], bool], Path, bool], None]
+"""`isoviz.training.loop.train`: emits events, ends with exactly one `Finished` or `Stopped`, or raises."""
 
 
 def execute(
@@ -56,9 +48,11 @@ def execute(
     run_id: str,
     *,
     train: Train | str = DEFAULT_TRAIN,
+    tell: Callable[[Event], None] = lambda event: None,
     stop: Callable[[], bool] = lambda: False,
     patience: float = 60.0,
     attempt: int | None = None,
+    slots: str | None = None,
 ) -> RunRow:
     """Train a run to its end and write its ending; errors in training are recorded instead of raised.
 
@@ -68,9 +62,11 @@ def execute(
         store: the run's store.
         run_id: id of a run owned by this process.
         train: training function; as `MODULE:NAME` it is loaded here, so that an error, such as too little memory, fails the run.
+        tell: called with each event.
         stop: returns whether this process should stop, in addition to the run's own requests.
         patience: see `Emitter`.
-        attempt: the attempt for which this process was started; refused if the run is at another attempt or has a process.
+        attempt: the attempt for which this process was started; refused if the run is at another attempt or has another process.
+        slots: the device slots that it uses, separated by commas. Default: the slot that claimed the run.
 
     Returns:
         The run after its end. Its status is still `running` if the store could not be written.
@@ -79,7 +75,7 @@ def execute(
         StoreError: the run does not exist or cannot be run.
         KeyboardInterrupt: the user interrupted; the run is `stopped`.
     """
-    row = _begin(store, run_id, attempt)
+    row = _begin(store, run_id, attempt, slots)
     run_dir = store.folder_of(run_id)
     interrupted: KeyboardInterrupt | None = None
     with Emitter(store, run_id, row.attempt, patience=patience) as emitter:
@@ -87,10 +83,18 @@ def execute(
             make_private(run_dir)
             if row.visitor is not None:  # this machine may have folders that the one of the app has not
                 sources.refuse_folder(row.config.model)
-            trainer: Train = load(train) if isinstance(train, str) else train
-            trainer(row.config, emitter.emit, lambda: stop() or emitter.should_stop(), run_dir, row.resume)
-            if emitter.ending is None:
-                raise RuntimeError("the training returned without an ending")
+            if train == DEFAULT_TRAIN and launch.is_shared(row.config):
+                launch.train(store, row, stop, tell)
+            else:
+                trainer: Train = load(train) if isinstance(train, str) else train
+
+                def emit(event: Event) -> None:
+                    tell(event)
+                    emitter.emit(event)
+
+                trainer(row.config, emit, lambda: stop() or emitter.should_stop(), run_dir, row.resume)
+                if emitter.ending is None:
+                    raise RuntimeError("the training returned without an ending")
         except KeyboardInterrupt as error:
             interrupted = error
             _end(emitter, Stopped(step=emitter.checkpoint_step, forced=True))
@@ -127,7 +131,7 @@ def _is_full_disk(error: BaseException) -> bool:
     )
 
 
-def _begin(store: Store, run_id: str, attempt: int | None) -> RunRow:
+def _begin(store: Store, run_id: str, attempt: int | None, slots: str | None) -> RunRow:
     row = store.get(run_id)
     if row.status == "queued" and attempt is None:
         claimed = store.claim(row.owner or f"{host_name()}/command", row.device or "local", id=run_id)
@@ -137,7 +141,7 @@ def _begin(store: Store, run_id: str, attempt: int | None) -> RunRow:
     if row.status != "running":
         raise StoreError(f"run '{run_id}' cannot be run: it is {row.status}")
     me = psutil.Process()
-    store.set_worker(run_id, me.pid, me.create_time(), attempt)
+    store.set_worker(run_id, me.pid, me.create_time(), attempt, slots)
     return row
 
 
@@ -150,18 +154,28 @@ def _end(emitter: Emitter, ending: Event) -> None:
 
 def prepare() -> None:
     """Import the modules that training needs."""
-    import_modules(PRELOADED, gently=True)
+    import_modules(PRELOADED)
 
 
-def train_run(store: str, run: str, train: str, devices: str | None = None, attempt: int | None = None) -> int:
+def train_run(
+    store: str,
+    run: str,
+    train: str,
+    attempt: int,
+    devices: str | None = None,
+    slots: str | None = None,
+    requeue: bool = False,
+) -> int:
     """Train a run, with events in the store and output in the run's log. SIGTERM stops it with a checkpoint.
 
     Args:
         store: URL.
         run: id.
         train: the training function, as `MODULE:NAME`.
+        attempt: see `execute`.
         devices: the GPUs of a run on several, see `isoviz.devices.visible`; None: as in this process.
-        attempt: of a process that a cluster started: see `execute`. SIGTERM then puts the run back into the queue.
+        slots: the device slots of a run on several, separated by commas.
+        requeue: SIGTERM also puts the run back into the queue, because a cluster sends it.
 
     Returns:
         The exit code: 0 when the run ended in the store, however it ended.
@@ -173,9 +187,11 @@ def train_run(store: str, run: str, train: str, devices: str | None = None, atte
     with gentle_stop(_say) as stop:
         _say(f"worker {os.getpid()} takes run {run}")
         try:
-            return 0 if execute(opened, run, train=train, stop=stop, attempt=attempt).ended is not None else 1
+            return (
+                0 if execute(opened, run, train=train, stop=stop, attempt=attempt, slots=slots).ended is not None else 1
+            )
         finally:
-            if attempt is not None and stop():
+            if requeue and stop():
                 opened.release(run, attempt)
 
 

@@ -30,48 +30,35 @@ class StoppedAtOnceError(KeyboardInterrupt):
         self.exit_code = 128 + number
 
 
-class GentleStop:
-    """Result of `gentle_stop`: call it to check for a stop signal."""
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
-        self._asked: float | None = None
-
-    def __call__(self) -> bool:
-        """Whether a stop signal has arrived."""
-        return self._asked is not None
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        now = time.monotonic()
-        if self._asked is None:
-            self._asked = now
-            again = "press Ctrl-C again to end at once" if number == signal.SIGINT else signal.Signals(number).name
-            self._say(f"stopping after this step ({again})")
-        elif number == signal.SIGINT or now - self._asked >= _REPEAT_SECONDS:
-            for name in _available():
-                signal.signal(name, signal.SIG_DFL)
-            raise StoppedAtOnceError(number)
-
-
 @contextmanager
-def gentle_stop(say: Callable[[str], None]) -> Iterator[GentleStop]:
-    """Context that handles stop signals as described above. Only for the main thread.
+def gentle_stop(say: Callable[[str], None]) -> Iterator[Callable[[], bool]]:
+    """Context that handles stop signals as described above; returns whether one has arrived. Only for the main thread.
 
     Args:
         say: prints a line after the first signal.
     """
-    stop = GentleStop(say)
-    before = {number: signal.getsignal(number) for number in _available()}
+    # without SIGHUP if it is ignored (nohup)
+    numbers = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in numbers}
+    if before.get(getattr(signal, "SIGHUP", None)) is signal.SIG_IGN:
+        del before[signal.SIGHUP]
+    asked: list[float] = []
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if not asked:
+            asked.append(now)
+            again = "press Ctrl-C again to end at once" if number == signal.SIGINT else signal.Signals(number).name
+            say(f"stopping after this step ({again})")
+        elif number == signal.SIGINT or now - asked[0] >= _REPEAT_SECONDS:
+            for name in before:
+                signal.signal(name, signal.SIG_DFL)
+            raise StoppedAtOnceError(number)
+
     for number in before:
-        signal.signal(number, stop._handle)
+        signal.signal(number, handle)
     try:
-        yield stop
+        yield lambda: bool(asked)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _available() -> list[signal.Signals]:
-    """The stop signals of this platform, without SIGHUP if it is ignored (nohup)."""
-    signals = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
-    return [number for number in signals if number.name != "SIGHUP" or signal.getsignal(number) is not signal.SIG_IGN]

@@ -20,10 +20,11 @@ from isoviz.hub import cache_folder
 from isoviz.models import families, low_rank, prefixes, sources
 from isoviz.models.sources import ModelSource
 from isoviz.parameters import ParamValue
+from isoviz.runs import launch
 from isoviz.tasks import own as own_data
 from isoviz.tasks.metrics import METRICS
 from isoviz.tasks.protocol import HeadKind, OwnTask, Task
-from isoviz.training import distributed, tracking
+from isoviz.training import tracking
 
 MAX_RUNS = 2000
 """Most runs per launch; more are probably a typo."""
@@ -190,7 +191,7 @@ def expand(
     for task in known.values():
         _check_rows(task, folder, common, checks)
     common["precision"] = devices.resolve_precision(common["precision"])
-    common |= distributed.resolve(common, devices.describe() if trains_here else None)
+    common |= launch.resolve(common, devices.describe() if trains_here else None)
     common["threads"] = common["threads"] or max(1, devices.describe().cores // common["processes"])
     return [
         RunConfig.checked(

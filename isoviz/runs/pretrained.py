@@ -16,7 +16,7 @@ from isoviz.jobs.results import ResultStore
 from isoviz.models.prefixes import split_prefix
 from isoviz.posthoc.export import zipped_model
 from isoviz.runs import planning
-from isoviz.training import origin, weights
+from isoviz.training import weights
 
 if TYPE_CHECKING:
     from isoviz.runs.rows import RunRow
@@ -75,7 +75,7 @@ def _write(order: Mapping[str, Any], out: Path, name: str) -> None:
             "run: its tokenizer ends a text with the token that it pads with, so transformers would read the one before it",
             field="run",
         )
-    start = origin.find(checkpoint.parents[1])
+    start = weights.find_provenance(checkpoint.parents[1])
     folding.save(model, out, tasks.get(config.task, config.own).label_names, start.generation if start else {})
     head.tokenizer.save_pretrained(out)
     (out / "README.md").write_text(

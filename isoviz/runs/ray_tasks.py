@@ -18,11 +18,10 @@ from isoviz import devices
 from isoviz.errors import InputError, StoreError, shortened
 from isoviz.events import Checkpointed, Lost, Stopped
 from isoviz.jobs.worker import log_to
-from isoviz.runs.execution import DEFAULT_TRAIN, train_run
+from isoviz.runs.execution import DEFAULT_TRAIN, LOG, train_run
 from isoviz.runs.recovery import end, lost, mark_lost
 from isoviz.runs.runner import SAVE_SECONDS
 from isoviz.runs.store import RunRow, Store, StoreUnavailableError
-from isoviz.training.distributed import LOG
 
 POLL_SECONDS: Final = 1.0
 OWNER: Final = "ray"
@@ -45,7 +44,7 @@ def train_one(url: str, home: str, run: str, train: str, gpus: int) -> int:
     if row is None:
         return 2
     log_to(store.folder_of(run) / LOG)
-    return train_run(url, run, train, attempt=row.attempt)
+    return train_run(url, run, train, row.attempt, requeue=True)
 
 
 class RayTasks:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
-from pathlib import Path
 from typing import Final
 
 from filelock import Timeout
@@ -18,10 +17,8 @@ from filelock import Timeout
 from isoviz import devices
 from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, Stopped
-from isoviz.home import make_private
-from isoviz.jobs import queue
-from isoviz.jobs.processes import Process, Worker, is_alive, reap
-from isoviz.jobs.spares import SpareKeeper
+from isoviz.jobs.prepared import PreparedWorker
+from isoviz.jobs.processes import Process, is_alive, reap
 from isoviz.runs.execution import CALL, DEFAULT_TRAIN, LOG, PREPARE
 from isoviz.runs.identity import owner_of
 from isoviz.runs.recovery import end, file_name, lost, mark_lost, slot_lock
@@ -36,13 +33,11 @@ STOP_STEPS: Final = 3.0
 """Additional time during training, in optimiser steps: the current step is finished first, and steps differ in length."""
 SAVE_SECONDS: Final = 120.0
 """How long a worker may take to save a checkpoint."""
-HOLD_SECONDS: Final = 120.0
-"""How long a queued run gives way to visitors' jobs. There is a limit because a whole class may never stop submitting jobs."""
 _EXIT_SECONDS: Final = 5.0  # for a worker to exit after its last event; until then it occupies the device
 _KILL_SECONDS: Final = 0.5  # most workers die within this; then the runner turns to its other slots
 _SWEEP_SECONDS: Final = 5.0
 _RETRY_SECONDS: Final = 1.0
-_SPARE_DELAY_SECONDS: Final = 2.0  # the next spare must not slow the start of a run
+_DELAY_SECONDS: Final = 2.0  # the next prepared worker must not slow the start of a run
 
 _log = logging.getLogger(__name__)
 
@@ -55,10 +50,10 @@ class LocalSlot:
         self.owner = owner_of(name)
         self._lock = slot_lock(store, self.owner)
         file = file_name(self.owner)
-        self.spare = SpareKeeper(
+        self.prepared = PreparedWorker(
             PREPARE if train == DEFAULT_TRAIN else train.partition(":")[0],
             name,
-            lambda count: store.folder / "logs" / f"spare-{file}-{count % 2}.log",
+            lambda count: store.folder / "logs" / f"prepared-{file}-{count % 2}.log",
             fork=True,
         )
 
@@ -70,8 +65,8 @@ class LocalSlot:
         return self._lock.is_locked
 
     def close(self) -> None:
-        """End the spare, and leave the slot to another runner."""
-        self.spare.close()
+        """End the prepared worker, and leave the slot to another runner."""
+        self.prepared.close()
         self._lock.release()
 
 
@@ -81,7 +76,6 @@ class _Training:
 
     Attributes:
         slots: names of the slots that it uses.
-        log_size: bytes of the run's log before the process started; None if another runner started it.
         stop_seen, saving_since, ended_since: when the runner saw the request to stop, the saving after it, and the run's end.
         killing: the thread that kills the processes; a process that waits for a device may take long to die.
         forced: the runner kills a run that has not ended, because its stop took too long.
@@ -90,7 +84,6 @@ class _Training:
     row: RunRow
     worker: Process
     slots: Sequence[str]
-    log_size: int | None = None
     stop_seen: float | None = None
     saving_since: float | None = None
     ended_since: float | None = None
@@ -138,7 +131,6 @@ class Runner:
         self._closing = threading.Event()
         self._expected = False
         self._idle_since: float | None = None
-        self._held_since: float | None = None
         self._sweep_due = 0.0
         self._thread = threading.Thread(target=self._serve, name="runner", daemon=True)
         self.recent: deque[RunRow] = deque(maxlen=2)
@@ -148,7 +140,7 @@ class Runner:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop the thread and the spares. Workers continue; the next runner adopts them."""
+        """Stop the thread and the prepared workers. Workers continue; the next runner adopts them."""
         self._closing.set()
         if self._thread.ident is not None:
             self._thread.join()
@@ -173,10 +165,10 @@ class Runner:
                 self._store.release(row.id, row.attempt)
 
     def expect(self) -> None:
-        """A run may be launched soon: keep a spare ready, so that it starts within a second."""
+        """A run may be launched soon: keep a worker ready, so that it starts within a second."""
         self._expected = True
         for slot in self._slots:
-            slot.spare.expect()
+            slot.prepared.expect()
 
     @property
     def run(self) -> RunRow | None:
@@ -197,15 +189,7 @@ class Runner:
     # ------------------------------------------------------------------ the thread
 
     def _serve(self) -> None:
-        names = self._names
-        if names is None:
-            try:
-                names = [slot.name for slot in devices.describe().slots]
-            except Exception:
-                # Imports in a process that is ending fail in many ways, and nobody waits for the devices any more.
-                if self._closing.is_set() or not threading.main_thread().is_alive():
-                    return
-                raise
+        names = self._names or [slot.name for slot in devices.describe().slots]
         self._gpus = self._gpus or sum(map(devices.is_gpu, names)) or None
         self._slots = [LocalSlot(self._store, name, self._train) for name in names]
         if self._expected:  # while it was still looking for devices
@@ -248,8 +232,7 @@ class Runner:
             if self._store.list(status="queued", order="queue", limit=1):
                 self.expect()
         for slot in served:
-            if (exit_code := slot.spare.check()) is not None:
-                _log.warning("slot %s: the spare worker ended with %s", slot.name, exit_code)
+            slot.prepared.check()
         while self._start_next(served):
             pass
 
@@ -285,8 +268,8 @@ class Runner:
         free = self._free(served)
         with self._claiming:
             if self._pending is None:
-                slot = next((slot for slot in free if not slot.spare.preparing), None)
-                if slot is None or self._draining or self._gives_way():
+                slot = next((slot for slot in free if not slot.prepared.preparing), None)
+                if slot is None or self._draining:
                     return False
                 row = self._store.claim(slot.owner, slot.name, gpus=self._gpus)
                 if row is None:
@@ -317,28 +300,17 @@ class Runner:
         self._pending = None
         return True
 
-    def _gives_way(self) -> bool:
-        """Whether to give way to visitors' waiting jobs, which a run would slow down."""
-        if not queue.is_waiting():
-            self._held_since = None
-            return False
-        self._held_since = self._held_since or time.monotonic()
-        return time.monotonic() - self._held_since < HOLD_SECONDS
-
     def _start(self, row: RunRow, slot: LocalSlot, names: Sequence[str]) -> _Training:
         log = self._store.folder_of(row.id) / LOG
-        log_size = _size(log)
-        slot.spare.expect()  # another run may follow soon
-        worker = slot.spare.take() or slot.spare.new()
-        slot.spare.postpone(_SPARE_DELAY_SECONDS)
-        # The store first: if this process dies in between, the spare dies with it, and its recorded id shows that.
-        self._store.set_worker(row.id, worker.pid, worker.started, device=",".join(names))
-        try:
-            order = {"store": self._store.url, "run": row.id, "train": self._train}
-            worker.order(CALL, order | ({"devices": devices.visible(names)} if len(names) > 1 else {}), log)
-        except OSError as error:  # it has just died, which `_follow` notices
-            _log.warning("run %s: the spare worker is gone: %s", row.id, error)
-        return _Training(row, worker, names, log_size)
+        slot.prepared.expect()  # another run may follow soon
+        order = {"store": self._store.url, "run": row.id, "train": self._train, "attempt": row.attempt}
+        if len(names) > 1:
+            order |= {"devices": devices.visible(names), "slots": ",".join(names)}
+        worker = slot.prepared.order(CALL, order, log)
+        slot.prepared.postpone(_DELAY_SECONDS)
+        with suppress(StoreError):  # it does the same, and may have ended
+            self._store.set_worker(row.id, worker.pid, worker.started, row.attempt, ",".join(names))
+        return _Training(row, worker, names)
 
     def _follow(self, training: _Training) -> None:
         """Check on a run until its processes are gone and it has an ending: stop it on request, and note if it is lost."""
@@ -349,7 +321,6 @@ class Runner:
         except StoreUnavailableError:
             raise
         except StoreError:  # deleted right after its end
-            training.log_size = None
             if training.kill():
                 self._forget(training)
             return
@@ -379,20 +350,5 @@ class Runner:
 
     def _forget(self, training: _Training) -> None:
         """Free the slots of a run whose processes are gone."""
-        log = self._store.path_of(training.row.id) / LOG
-        spare_log = training.worker.log if isinstance(training.worker, Worker) else None
-        if spare_log is not None and training.worker.gone and _size(log) == training.log_size:
-            # It ended before it opened its own log; its output is in the spare's.
-            with suppress(OSError):
-                make_private(log.parent)
-                with log.open("ab") as file:
-                    file.write(spare_log.read_bytes())
         del self._trainings[training.row.id]
         self._idle_since = None
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0

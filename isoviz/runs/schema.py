@@ -8,7 +8,7 @@ from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, Meta
 
 VERSION: Final = 1
 SCHEMA: Final = "version"
-"""In `meta`: the version of the tables. Builds before the first release wrote it as `schema`."""
+"""In `meta`: the version of the tables."""
 
 metadata = MetaData()
 

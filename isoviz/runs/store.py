@@ -6,6 +6,7 @@ What only reads is in `isoviz.runs.reading`.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterable, Sequence
@@ -274,7 +275,7 @@ class Store(RunReader):
         """Note which process of this machine runs a run.
 
         Args:
-            attempt: refuse the process if the run is not running in this attempt, or already has a process.
+            attempt: refuse the process if the run is not running in this attempt, or has another process.
             device: the slots that it uses, separated by commas. Default: the slot that claimed the run.
 
         Raises:
@@ -282,7 +283,9 @@ class Store(RunReader):
         """
         mine = update(_runs).where(_runs.c.id == run_id)
         if attempt is not None:
-            mine = mine.where(_runs.c.status == "running", _runs.c.attempt == attempt, _runs.c.pid.is_(None))
+            # on Windows, the Python of a virtual environment starts another one
+            free = or_(_runs.c.pid.is_(None), _runs.c.pid.in_((pid, os.getppid())))
+            mine = mine.where(_runs.c.status == "running", _runs.c.attempt == attempt, free)
             self.hosts()
         with self._database.writing() as connection:
             worker = {"pid": pid, "pid_started": pid_started, **({"device": device} if device else {})}

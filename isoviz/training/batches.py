@@ -105,8 +105,8 @@ class EpochBatches(Sampler[list[int]]):
         batch_size: items per batch; the last batch may be smaller.
         seed: the run's seed.
         bucketed: sort rows by length inside buckets of `BUCKET` batches, then shuffle the batches.
-        part: (k, of): of each batch only the k-th of so many nearly equal parts, for one of several processes. A batch with fewer
-            items than processes is not divided: each process gets all of it.
+        part: (k, of): of each batch only the k-th of so many nearly equal parts, for one of several processes. A last batch with
+            fewer items than parts joins the one before.
     """
 
     def __init__(
@@ -123,15 +123,13 @@ class EpochBatches(Sampler[list[int]]):
         """Number of finished batches of this epoch (in a resumed run)."""
 
     def __len__(self) -> int:
-        return -(-len(self.lengths) // self.batch_size)
+        whole, rest = divmod(len(self.lengths), self.batch_size)
+        return max(1, whole + (rest >= self.part[1]))
 
     def __iter__(self) -> Iterator[list[int]]:
         part, parts = self.part
         for batch in islice(self._batches(), self.start, None):
-            if len(batch) < parts:
-                yield batch
-            else:
-                yield batch[len(batch) * part // parts : len(batch) * (part + 1) // parts]
+            yield batch[len(batch) * part // parts : len(batch) * (part + 1) // parts]
 
     def sizes(self) -> Iterator[int]:
         """Items of each whole batch, for the batches that are left of this epoch."""
@@ -141,15 +139,14 @@ class EpochBatches(Sampler[list[int]]):
         generator = np.random.default_rng((self.seed, self.epoch))
         order = generator.permutation(len(self.lengths))
         size = self.batch_size
-        if not self.bucketed:
-            yield from (order[start : start + size].tolist() for start in range(0, len(order), size))
-            return
-        batches: list[list[int]] = []
-        for start in range(0, len(order), size * BUCKET):
-            bucket = order[start : start + size * BUCKET]
-            bucket = bucket[np.argsort(self.lengths[bucket], kind="stable")]
-            batches += [bucket[index : index + size].tolist() for index in range(0, len(bucket), size)]
-        yield from (batches[i] for i in generator.permutation(len(batches)))
+        if self.bucketed:
+            for start in range(0, len(order), size * BUCKET):
+                bucket = order[start : start + size * BUCKET]
+                order[start : start + size * BUCKET] = bucket[np.argsort(self.lengths[bucket], kind="stable")]
+        starts = range(0, size * len(self), size)
+        batches = [order[start : start + size].tolist() for start in starts]
+        batches[-1] = order[starts[-1] :].tolist()
+        yield from (batches[i] for i in generator.permutation(len(batches))) if self.bucketed else batches
 
 
 def fixed_batches(

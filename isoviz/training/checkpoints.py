@@ -1,23 +1,23 @@
 """Checkpoints: everything that a run needs to continue as if uninterrupted. Only safetensors and JSON, no pickle.
 
 In `checkpoints/`, `step-N` is the state after optimiser step N, at an epoch's end or between two steps. During training, the last two
-are kept with checksums of their files: if the newest is damaged, a run continues from the previous one. With `select=best`, the
+are kept: if the newest cannot be read, a run continues from the previous one. With `select=best`, the
 weights of the best epoch are kept too. A finished run keeps one checkpoint: the weights of its reported epoch.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
+import math
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, load_model, save_file, save_model
-from torch import Tensor, nn
+from torch import Tensor
 
 from isoviz import devices
 from isoviz.errors import InputError
@@ -26,6 +26,7 @@ from isoviz.training import processes, sharding
 from isoviz.training.weights import FILE, newest
 
 if TYPE_CHECKING:
+    from isoviz.config import RunConfig
     from isoviz.training.setup import Setup
 
 
@@ -33,7 +34,6 @@ _TRAINING_STATE = ("optimizer.safetensors", "generators.safetensors")
 _TRAINER = "trainer.json"
 _ENDED = "ended.json"
 """In the folder of the final weights: the run's progress at its end. From then on, no other state is needed."""
-_DIGEST = "digest"
 
 
 class Epoch(BaseModel):
@@ -43,7 +43,7 @@ class Epoch(BaseModel):
     measured: Measured
 
 
-class Progress(BaseModel):
+class Position(BaseModel):
     """The position of a run.
 
     Attributes:
@@ -75,8 +75,39 @@ class Progress(BaseModel):
         """Seconds so far: training, evaluating, measuring."""
         return self.model_dump(include={"train_seconds", "evaluate_seconds", "measure_seconds"})
 
+    def reported(self, config: RunConfig, primary: str) -> Epoch:
+        """The epoch that a run reports: the last one, or with `select=best` the one with the highest metric (the earliest in a tie).
 
-def save(setup: Setup, progress: Progress, best: int | None = None) -> Path:
+        After a second stage (`Method.fit_frozen`) it is always the last one: the stage started from the last epoch.
+        """
+        if config.select != "best" or self.fitted or len(self.history) == 1:
+            return self.history[-1]
+        # epoch 0 has an untrained head and is excluded
+        return max(self.history[1:], key=lambda entry: _rank(entry.evaluated.metrics.get(primary)))
+
+    def best_step(self, config: RunConfig, primary: str) -> int | None:
+        """The optimiser step of the weights that the run would report if it ended now; None for the last state."""
+        if config.select != "best" or self.fitted or len(self.history) < 2:
+            return None
+        return self.reported(config, primary).measured.step
+
+    def is_over(self, config: RunConfig) -> bool:
+        """Whether all epochs (and a second stage) are finished, or `early_stopping` applies."""
+        if self.epoch >= config.epochs or self.fitted:
+            return True
+        if config.early_stopping is None:
+            return False
+        metric, patience = config.early_stopping.rsplit(":", 1)
+        values = [_rank(entry.evaluated.metrics.get(metric)) for entry in self.history[1:]]
+        return bool(values) and len(values) - 1 - values.index(max(values)) >= int(patience)
+
+
+def _rank(value: float | None) -> float:
+    """A metric as a number to compare by: undefined is lowest."""
+    return -math.inf if value is None or math.isnan(value) else float(value)
+
+
+def save(setup: Setup, progress: Position, best: int | None = None) -> Path:
     """Write a checkpoint under a temporary name, rename it, then drop older ones. Returns its folder.
 
     If this step already has a checkpoint (the run was resumed from it, or measured since), only its progress is updated. Every process
@@ -91,8 +122,8 @@ def save(setup: Setup, progress: Progress, best: int | None = None) -> Path:
     shared = sharding.state_of(setup.plain) if sharding.wanted() else None
     state = sharding.optimizer_state(setup.optimizer)
     if setup.accelerator.is_main_process and final.exists():
-        trainer = {**_read_sealed(final / _TRAINER), "progress": progress.model_dump(mode="json")}
-        _write_sealed(final / _TRAINER, trainer)
+        trainer = {**_read_json(final / _TRAINER), "progress": progress.model_dump(mode="json")}
+        _write_json(final / _TRAINER, trainer)
     elif setup.accelerator.is_main_process:
         before = max(filter(_has_training_state, root.glob("step-*")), default=None)
         _write(final, progress, setup, shared, state, generators)
@@ -109,7 +140,7 @@ def save(setup: Setup, progress: Progress, best: int | None = None) -> Path:
 
 def _write(
     final: Path,
-    progress: Progress,
+    progress: Position,
     setup: Setup,
     shared: dict[str, Tensor] | None,
     state: dict[str, Any],
@@ -132,38 +163,24 @@ def _write(
             "param_groups": state["param_groups"],
             "scheduler": setup.scheduler.state_dict(),
             "scaler": scaler.state_dict() if scaler is not None else None,
-            "checksums": {name: _checksum(partial / name) for name in (FILE, *_TRAINING_STATE)},
         }
-        _write_sealed(partial / _TRAINER, trainer)
+        _write_json(partial / _TRAINER, trainer)
         partial.rename(final)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)  # on a full disk the store may need the space to report the error
         raise
 
 
-def _write_sealed(path: Path, content: Mapping[str, Any]) -> None:
-    """Write JSON with a checksum, atomically."""
-    json_content = json.loads(json.dumps(content))
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write JSON atomically."""
     partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(json.dumps({**json_content, _DIGEST: _digest(json_content)}), encoding="utf-8")
+    partial.write_text(json.dumps(content), encoding="utf-8")
     partial.replace(path)
 
 
-def _read_sealed(path: Path) -> dict[str, Any]:
-    """Read a file of `_write_sealed`. Raises `ValueError` if it has changed."""
+def _read_json(path: Path) -> dict[str, Any]:
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if content.pop(_DIGEST, None) != _digest(content):
-        raise ValueError(f"{path.name} does not match its checksum")
     return content
-
-
-def _digest(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def newest_valid(run_dir: Path) -> tuple[Path | None, list[str]]:
@@ -174,34 +191,26 @@ def newest_valid(run_dir: Path) -> tuple[Path | None, list[str]]:
     damage: list[str] = []
     for folder in sorted((run_dir / "checkpoints").glob("step-*"), reverse=True):
         problem = _damage(folder)
-        if problem is None and damage and not (_has_training_state(folder) or (folder / _ENDED).is_file()):
-            problem = "only its weights are left"  # the best epoch's weights, which the run reaches again
-        elif problem is None:
+        if problem is None:
             return folder, damage
-        else:
-            damage.append(f"checkpoint {folder.name} is damaged: {problem}")
+        damage.append(f"checkpoint {folder.name} is damaged: {problem}")
         _set_aside(folder)
     return None, damage
 
 
 def _damage(folder: Path) -> str | None:
-    """The problem with a checkpoint's files; None if they are intact."""
+    """Why a checkpoint cannot be read; None if it can be, as far as the ends of its files tell."""
+    ended = (folder / _ENDED).is_file()
+    name = _ENDED if ended else _TRAINER
     try:
-        sealed = {name: _read_sealed(folder / name) for name in (_TRAINER, _ENDED) if (folder / name).is_file()}
-    except (OSError, ValueError) as error:
-        return f"{_TRAINER} cannot be read ({error})"
-    if _TRAINER not in sealed:
-        return f"{_TRAINER} is missing"
-    if not (folder / FILE).is_file():
-        return f"{FILE} is missing"
-    for name, expected in sealed[_TRAINER]["checksums"].items():
-        try:
-            if _checksum(folder / name) != expected:
-                return f"{name} does not match its checksum"
-        except FileNotFoundError:
-            return f"{name} is missing"
-        except OSError as error:
-            return f"{name} cannot be read ({error.strerror})"
+        _read_json(folder / name)
+        for name in (FILE,) if ended else (FILE, *_TRAINING_STATE):
+            with safe_open(folder / name, framework="pt"):
+                pass
+    except FileNotFoundError:
+        return f"{name} is missing"
+    except (OSError, ValueError, SafetensorError) as error:
+        return f"{name} cannot be read ({error})"
     return None
 
 
@@ -219,7 +228,7 @@ def _remove_partial(root: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def load(folder: Path, setup: Setup) -> tuple[Progress, dict[str, Tensor]]:
+def load(folder: Path, setup: Setup) -> tuple[Position, dict[str, Tensor]]:
     """Restore everything except the random generators, which are returned to be set directly before the first resumed step.
 
     They are empty if the run had finished and its training state was removed: it can be reported but not trained further.
@@ -227,17 +236,17 @@ def load(folder: Path, setup: Setup) -> tuple[Progress, dict[str, Tensor]]:
     Raises `InputError` for another number of processes than before, because the batches would differ.
     """
     if (folder / _ENDED).is_file():
-        return Progress.model_validate(_read_sealed(folder / _ENDED)), {}
-    trainer = _read_sealed(folder / _TRAINER)
-    progress = Progress.model_validate(trainer["progress"])
-    if not _has_training_state(folder):
-        _load_weights(setup.plain, folder / FILE)
-        return progress, {}
+        return Position.model_validate(_read_json(folder / _ENDED)), {}
+    trainer = _read_json(folder / _TRAINER)
+    progress = Position.model_validate(trainer["progress"])
     generators = _unflatten(load_file(folder / "generators.safetensors"))
     count = setup.accelerator.num_processes
     if len(generators) != count:
         raise InputError(f"resume: the run had {len(generators)} processes, now there are {count}")
-    _load_weights(setup.plain, folder / FILE)
+    if sharding.wanted():
+        sharding.load_state(setup.plain, load_file(folder / FILE))
+    else:
+        load_model(setup.plain, str(folder / FILE))  # read on the CPU: the reader does not know every kind of device
     state = sharding.split_state(_unflatten(load_file(folder / "optimizer.safetensors")), setup.optimizer)
     setup.optimizer.load_state_dict({"state": state, "param_groups": trainer["param_groups"]})
     setup.scheduler.load_state_dict(trainer["scheduler"])
@@ -247,14 +256,7 @@ def load(folder: Path, setup: Setup) -> tuple[Progress, dict[str, Tensor]]:
     return progress, generators[setup.accelerator.process_index]
 
 
-def _load_weights(model: nn.Module, file: Path) -> None:
-    if sharding.wanted():
-        sharding.load_state(model, load_file(file))
-    else:
-        load_model(model, str(file))  # read on the CPU: the reader does not know every kind of device
-
-
-def keep_final_weights(run_dir: Path, progress: Progress, best: int | None) -> None:
+def keep_final_weights(run_dir: Path, progress: Position, best: int | None) -> None:
     """Keep only the final weights of a finished run.
 
     A kill during or after this function loses nothing: the resumed run reports from the existing files.
@@ -269,7 +271,7 @@ def keep_final_weights(run_dir: Path, progress: Progress, best: int | None) -> N
     root = keep.parent
     if best is not None and (_folder(root, best) / FILE).is_file():  # otherwise someone removed it: the last weights
         keep = _folder(root, best)
-    _write_sealed(keep / _ENDED, progress.model_dump(mode="json"))
+    _write_json(keep / _ENDED, progress.model_dump(mode="json"))
     for folder in sorted(root.glob("step-*")):  # the newest one last: until then, a resumed run starts from it
         if folder != keep:
             _set_aside(folder)
@@ -282,23 +284,8 @@ def _folder(root: Path, step: int) -> Path:
 
 
 def _drop_training_state(folder: Path) -> None:
-    with suppress(OSError, ValueError):  # first the list, then the files, so that listed files always exist
-        trainer = _read_sealed(folder / _TRAINER)
-        checksums = {name: sum for name, sum in trainer["checksums"].items() if name not in _TRAINING_STATE}
-        if checksums != trainer["checksums"]:
-            _write_sealed(folder / _TRAINER, {**trainer, "checksums": checksums})
     for name in _TRAINING_STATE:
         (folder / name).unlink(missing_ok=True)
-
-
-def set_generators(states: dict[str, Tensor]) -> None:
-    """Restore the random generators (for dropout). Raises `InputError` if there are none (see `load`)."""
-    if not states:
-        raise InputError(
-            "resume: only the final weights of this run are left",
-            advice="It cannot be resumed; start it again.",
-        )
-    devices.set_generator_states(states)
 
 
 def _flatten(state: dict[int, dict[str, Tensor]]) -> dict[str, Tensor]:

@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
+from isoviz.events import Stepped
+from isoviz.methods.protocol import Frozen, Method
 from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models import sinks
 from isoviz.models.adapter import HeadedModel
@@ -58,7 +60,7 @@ class Buffered:
         return self._sums
 
 
-class Rows:
+class EncodedSplits:
     """Training and validation rows of one run.
 
     Attributes:
@@ -147,7 +149,7 @@ class Evaluator:
 
     model: HeadedModel
     head: Head
-    rows: Rows
+    rows: EncodedSplits
     accelerator: Accelerator
     check: Callable[[], None]
 
@@ -240,3 +242,63 @@ class Evaluator:
         """The predictions of all processes, in the order of their items."""
         pairs = (pair for part in processes.gather(predictions) for pair in part)
         return [value for _, value in sorted(pairs, key=itemgetter(0))]
+
+
+# ---- a second stage ---------------------------------------------------------------------------------------------
+
+
+def fit_frozen(
+    evaluator: Evaluator, method: Method, report: Callable[[Stepped], None], *, step: int, epoch: int, most_steps: int
+) -> int:
+    """Run the method's `fit_frozen` on the vectors of all training rows; returns how many steps it took.
+
+    Deterministic by the run's seed alone, so that every process, and a resumed run, does the same.
+
+    Args:
+        report: called with every step.
+        step, epoch: finished before the stage.
+        most_steps: at most how many steps it takes.
+    """
+    pooled, labels = _vectors(evaluator)
+    began = time.perf_counter()
+    steps, rows = 0, 0
+
+    def report_step(losses: dict[str, float], count: int, learning_rate: float) -> None:
+        nonlocal steps, rows
+        steps, rows = steps + 1, rows + count
+        seconds = time.perf_counter() - began
+        report(
+            Stepped(
+                step=step + steps,
+                epoch=epoch + steps / most_steps,
+                losses=losses,
+                learning_rate=learning_rate,
+                samples_per_second=rows / seconds,
+                eta_seconds=max(0, most_steps - steps) * seconds / steps,
+            )
+        )
+
+    def metric(logits: Tensor, truth: Tensor) -> float:
+        value = evaluator.head.primary_of(logits, truth)
+        return -math.inf if value is None else value
+
+    model, seed = evaluator.model, evaluator.rows.seed
+    generator = torch.Generator().manual_seed(seed)
+    with torch.random.fork_rng(devices=[]), torch.enable_grad():
+        torch.manual_seed(seed)
+        check = evaluator.check
+        method.fit_frozen(Frozen(pooled, labels, model.output, model.task_loss, metric, generator, report_step, check))
+    return steps
+
+
+def _vectors(evaluator: Evaluator) -> tuple[Tensor, Tensor]:
+    """(n, h) float32 pooled vectors in evaluation mode and (n,) labels, in row order, on this process's device."""
+    device, read = evaluator.accelerator.device, []
+    for rows, batch in evaluator.batches(evaluator.rows.sample(None)):
+        labels = batch.pop("labels").cpu()
+        with torch.no_grad(), evaluator.accelerator.autocast():
+            read.append((rows, evaluator.model.represent(**batch).pooled.float().cpu(), labels))
+    parts = [part for process_vectors in processes.gather(read) for part in process_vectors]
+    rows, pooled, labels = (torch.cat(column) for column in zip(*parts, strict=True))
+    order = rows.argsort()
+    return pooled[order].to(device), labels[order].to(device)

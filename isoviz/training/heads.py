@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from isoviz import tasks
 from isoviz.models import prefixes
 from isoviz.tasks import metrics, spans
-from isoviz.training import token_cache
 from isoviz.training.batches import Encoded, tokenise
-from isoviz.training.token_cache import Ragged
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +49,6 @@ class Head:
         per_token: see `HeadedModel`; then evaluation takes no larger batches than training, because it costs more memory.
         num_labels: outputs of the output layer, where the task decides it.
         read: the columns that `tokenise` looks at.
-        settings: settings that the tokens depend on, beside rows and tokenizer.
         generation: how texts are written, as options of `transformers.GenerationConfig`; `prepare` fills it in.
     """
 
@@ -64,29 +60,22 @@ class Head:
         self.tokenizer = tokenizer
         self.config = config
         self.read = task.columns
-        self.settings = {"max_length": config.max_length}
         self.generation: dict[str, int | None] = {}
-        self._tokenizer = token_cache.fingerprint(tokenizer)
 
     def encode(self, frame: pd.DataFrame, report: Report = lambda done, total: None) -> Encoded:
-        """Tokens and labels of these rows. Tokens are cached on this machine.
+        """Tokens and labels of these rows.
 
         Args:
             report: called where tokenising takes a while; may raise to abort.
         """
         read = self.prefixed(frame[list(self.read)].reset_index(drop=True))
-        key = token_cache.key(tasks.fingerprint({"rows": read}), self._tokenizer, kind=self.task.kind, **self.settings)
-
-        def tokenise_in_parts() -> Ragged:
-            whole: Ragged = {}
-            for begin in range(0, len(read), PART):
-                for name, lists in self.tokenise(read.iloc[begin : begin + PART]).items():
-                    whole.setdefault(name, []).extend(lists)
-                if len(read) > PART:
-                    report(min(begin + PART, len(read)), len(read))
-            return whole
-
-        return self.assemble(frame, token_cache.cached(key, tokenise_in_parts))
+        tokens: dict[str, list[Any]] = {}
+        for begin in range(0, len(read), PART):
+            for name, lists in self.tokenise(read.iloc[begin : begin + PART]).items():
+                tokens.setdefault(name, []).extend(lists)
+            if len(read) > PART:
+                report(min(begin + PART, len(read)), len(read))
+        return self.assemble(frame, tokens)
 
     def prefixed(self, read: pd.DataFrame) -> pd.DataFrame:
         """The columns that are read, with the configuration's prefixes before their texts."""
@@ -95,16 +84,16 @@ class Head:
                 read[column] = prefix + " " + read[column]
         return read
 
-    def tokenise(self, read: pd.DataFrame) -> Ragged:
-        """Everything that takes time to make, as lists of whole numbers per item.
+    def tokenise(self, read: pd.DataFrame) -> dict[str, list[Any]]:
+        """The model's inputs and everything that is read off them, as lists with an entry per item.
 
         Args:
             read: the columns `read` of some rows, indexed by their numbers among all.
         """
         return tokenise(read, self.read, self.tokenizer, self.config.max_length)
 
-    def assemble(self, frame: pd.DataFrame, tokens: Ragged) -> Encoded:
-        """The items, from what `tokenise` made of the same rows, now or earlier."""
+    def assemble(self, frame: pd.DataFrame, tokens: dict[str, list[Any]]) -> Encoded:
+        """The items, from what `tokenise` made of these rows."""
         return Encoded(tokens, frame["label"].to_numpy(), np.arange(len(frame)))
 
     def prepare(self, model: HeadedModel, train: Encoded) -> None:
@@ -161,12 +150,6 @@ class Regression(Head):
         return self.decide(outputs.logits).tolist()
 
 
-OFFSETS = ("offset_start", "offset_end")
-"""Names under which characters into the context are kept, per token."""
-NOWHERE = -1
-"""Stands there for a token outside the context."""
-
-
 @dataclass
 class EncodedSpans(Encoded):
     """Windows with (m, 2) first and last token of the answer as labels."""
@@ -183,7 +166,6 @@ class Span(Head):
     def __init__(self, task: Task, tokenizer: PreTrainedTokenizerBase, config: RunConfig) -> None:
         super().__init__(task, tokenizer, config)
         self.read = (*task.columns, "answer_starts", "answer_texts")
-        self.settings |= {"doc_stride": config.doc_stride}
 
     def prefixed(self, read: pd.DataFrame) -> pd.DataFrame:
         """Both around the question: the answers' places are counted from where the context begins."""
@@ -192,27 +174,20 @@ class Span(Head):
         read[question] = [" ".join(filter(None, (before, text, after))) for text in read[question]]
         return read
 
-    def tokenise(self, read: pd.DataFrame) -> Ragged:
+    def tokenise(self, read: pd.DataFrame) -> dict[str, list[Any]]:
         questions, contexts, starts, texts = (read[column].tolist() for column in self.read)
         features = spans.features(questions, contexts, self.tokenizer, self.config.max_length, self.config.doc_stride)
         return {
             **features.inputs,
             "labels": spans.gold(features, starts, texts).tolist(),
-            "row": read.index.to_numpy()[features.row][:, None].tolist(),
-            **{
-                name: [[NOWHERE if place is None else place[end] for place in places] for places in features.offsets]
-                for end, name in enumerate(OFFSETS)
-            },
+            "row": read.index.to_numpy()[features.row].tolist(),
+            "offsets": features.offsets,
         }
 
-    def assemble(self, frame: pd.DataFrame, tokens: Ragged) -> EncodedSpans:
-        inputs = {name: lists for name, lists in tokens.items() if name not in ("labels", "row", *OFFSETS)}
-        offsets: list[list[spans.Offset | None]] = [
-            [None if pair[0] == NOWHERE else pair for pair in zip(*places, strict=True)]
-            for places in zip(*(tokens[name] for name in OFFSETS), strict=True)
-        ]
-        labels, row = (np.asarray(tokens[name], dtype=np.int64) for name in ("labels", "row"))
-        return EncodedSpans(inputs, labels, row[:, 0], spans.SpanFeatures(inputs, row[:, 0], offsets))
+    def assemble(self, frame: pd.DataFrame, tokens: dict[str, list[Any]]) -> EncodedSpans:
+        labels, row = (np.asarray(tokens.pop(name), dtype=np.int64) for name in ("labels", "row"))
+        offsets = tokens.pop("offsets")
+        return EncodedSpans(tokens, labels, row, spans.SpanFeatures(tokens, row, offsets))
 
     def predict(self, model: HeadedModel, outputs: Outputs, batch: dict[str, Tensor]) -> list[Any]:
         logits = outputs.logits.float().cpu().numpy()
@@ -230,7 +205,7 @@ class Generation(Head):
 
     per_token = True
 
-    def tokenise(self, read: pd.DataFrame) -> Ragged:
+    def tokenise(self, read: pd.DataFrame) -> dict[str, list[Any]]:
         source, target = (read[column].tolist() for column in self.read)
         limit = {"truncation": True, "max_length": self.config.max_length}
         tokens = self.tokenizer(source, **limit)
@@ -239,9 +214,9 @@ class Generation(Head):
             "labels": self.tokenizer(text_target=target, **limit)["input_ids"],
         }
 
-    def assemble(self, frame: pd.DataFrame, tokens: Ragged) -> Encoded:
-        inputs = {name: lists for name, lists in tokens.items() if name != "labels"}
-        return Encoded(inputs, tokens["labels"], np.arange(len(frame)))
+    def assemble(self, frame: pd.DataFrame, tokens: dict[str, list[Any]]) -> Encoded:
+        labels = tokens.pop("labels")
+        return Encoded(tokens, labels, np.arange(len(frame)))
 
     def prepare(self, model: HeadedModel, train: Encoded) -> None:
         """How a text begins and how long it may be, as the training targets have it.

@@ -2,43 +2,54 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 import torch
 from threadpoolctl import threadpool_limits
+from torch import nn
 
-from isoviz import __version__
+from isoviz import __version__, devices
 from isoviz.config import RunConfig
-from isoviz.events import Checkpointed, Entered, Evaluated, Event, Measured, Resumed, Started, Stepped, Stopped
-from isoviz.methods.protocol import Representations, Sample
-from isoviz.metrics.collectives import repeated
+from isoviz.errors import DivergedError
+from isoviz.events import (
+    Checkpointed,
+    Entered,
+    Evaluated,
+    Event,
+    Finished,
+    Measured,
+    Resumed,
+    Started,
+    Stepped,
+    Stopped,
+)
+from isoviz.methods.protocol import Representations, TrainingSample
 from isoviz.tasks import baselines, metrics, outcomes
 from isoviz.training import (
-    checked_arrays,
     checkpoints,
-    distributed,
-    divergence,
     measuring,
     memory,
-    outcome,
     predictions,
     processes,
-    second_stage,
     sharding,
     shrinkage,
     tracking,
     weights,
 )
-from isoviz.training.checkpoints import Epoch, Progress
-from isoviz.training.evaluation import Evaluator
+from isoviz.training.checkpoints import Epoch, Position
+from isoviz.training.evaluation import Evaluator, fit_frozen
 from isoviz.training.setup import Setup
 
 MAX_STEP_EVENTS = 400
 """Steps reported per run, but at least one in 20: enough for a smooth curve on any screen."""
+
+_LOWER = "Try a lower learning rate or a longer warm-up."
+_VALIDATION = "validation"
+"""The name of the mean task loss over the validation rows."""
 
 Emit = Callable[[Event], None]
 ShouldStop = Callable[[], bool]
@@ -61,6 +72,8 @@ class _StopRequestedError(Exception):
 def train(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path, resume: bool = False) -> None:
     """Fine-tune, reporting through `emit`; the last event is `Finished` or `Stopped`.
 
+    This process trains, alone or with the others that `accelerate launch` started; of these, only the main one reports.
+
     Args:
         config: resolved (`isoviz.runs.planning`); `precision="auto"` counts as float32.
         emit: called with every event in order, only from this thread. When it returns from `Entered("saving")`, all previous
@@ -72,14 +85,6 @@ def train(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path,
     Raises:
         IsoVizError: unusable model, task or parameters; DivergedError for a non-finite loss term.
     """
-    if config.processes > 1 or config.accelerate_config is not None:
-        distributed.train(config, emit, should_stop, run_dir, resume)
-    else:
-        train_here(config, emit, should_stop, run_dir, resume)
-
-
-def train_here(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path, resume: bool = False) -> None:
-    """As `train`, but starts no processes: this one trains, alone or with the others that `accelerate launch` started."""
     if config.threads:
         torch.set_num_threads(config.threads)
     parts = 1
@@ -131,7 +136,7 @@ class _Run:
         self.setup = setup
         self.emit = emit
         self.should_stop = should_stop
-        self.progress = Progress()
+        self.progress = Position()
         self.generators: dict[str, torch.Tensor] | None = None
         self.began = began
         self.startup_seconds = 0.0
@@ -148,7 +153,7 @@ class _Run:
             while True:
                 if self.progress.measured < self.progress.epoch:
                     self.measure()
-                if outcome.is_over(self.setup.config, self.progress):
+                if self.progress.is_over(self.setup.config):
                     break
                 self.train_epoch()
             if self.setup.method.frozen_stage and not self.progress.fitted:
@@ -164,7 +169,6 @@ class _Run:
         if resume:
             checkpoint = checkpoints.newest_valid(setup.run_dir) if setup.accelerator.is_main_process else (None, [])
             folder, damage = processes.broadcast(checkpoint)
-            damage = [*damage, *checked_arrays.damaged(setup.run_dir / "arrays")]
             if folder is not None:
                 self.progress, self.generators = checkpoints.load(folder, setup)
             self.emit(
@@ -188,9 +192,9 @@ class _Run:
                 trainable_parameters=sum(p.numel() for p in setup.plain.parameters() if p.requires_grad),
                 first_step=self.progress.step,
                 startup_seconds=self.startup_seconds,
-                data_fingerprint=setup.origin.data,
-                model_fingerprint=setup.origin.model,
-                model_revision=setup.origin.revision,
+                data_fingerprint=setup.provenance.data,
+                model_fingerprint=setup.provenance.model,
+                model_revision=setup.provenance.revision,
                 data_revision=setup.data_revision,
                 signatures=metrics.signature(setup.task.metrics),
                 versions={
@@ -214,10 +218,10 @@ class _Run:
         if progress.batch == 0:
             with torch.no_grad(), sharding.whole(setup.plain):
                 setup.plain.eval()
-                setup.method.refresh(Sample(progress.epoch, self._training_sample, processes.gather))
+                setup.method.refresh(TrainingSample(progress.epoch, self._training_sample, processes.gather))
         setup.model.train()
         if self.generators is not None:
-            checkpoints.set_generators(self.generators)
+            devices.set_generator_states(self.generators)
             self.generators = None
         sums: dict[str, float] = {}
         batches = 0  # batches of the current optimiser step
@@ -226,7 +230,7 @@ class _Run:
             if batches == 0 and self._stopped_or_saved():
                 clock = time.perf_counter()
             del batch["item"]
-            with setup.accelerator.accumulate(setup.model), self._split_or_repeat(rows):
+            with setup.accelerator.accumulate(setup.model):
                 terms = memory.backward(
                     setup.model, batch, setup.parts, setup.task.kind == "seq2seq", setup.accelerator
                 )
@@ -237,7 +241,7 @@ class _Run:
                 setup.optimizer.zero_grad()
             values = setup.accelerator.reduce(torch.stack(list(terms.values())), reduction="mean").tolist()
             losses = dict(zip(terms, values, strict=True))
-            divergence.check(losses, progress.step + 1, setup.method.title)
+            check_losses(losses, progress.step + 1, setup.method.title)
             for name, value in losses.items():
                 sums[name] = sums.get(name, 0.0) + value
             batches += 1
@@ -257,12 +261,6 @@ class _Run:
         progress.epoch += 1
         progress.batch = 0
         self._checkpoint()
-
-    def _split_or_repeat(self, rows: int) -> AbstractContextManager[None]:
-        """Around a batch: each process reads its part of the rows, or all of them where they are fewer than the processes."""
-        if rows >= self.setup.accelerator.num_processes:
-            return nullcontext()
-        return repeated(self.setup.config.seed + self.progress.step)
 
     def _enter_training(self) -> None:
         self.emit(Entered(phase="training", detail=f"epoch {self.progress.epoch + 1} of {self.setup.config.epochs}"))
@@ -309,12 +307,12 @@ class _Run:
         first, every = progress.step, max(1, min(setup.frozen_steps // MAX_STEP_EVENTS, 20))
 
         def report(event: Stepped) -> None:
-            divergence.check(event.losses, progress.step + 1, setup.method.title)
+            check_losses(event.losses, progress.step + 1, setup.method.title)
             if (event.step - first) % every == 0 or event.step == first + 1:
                 self.emit(event)
 
         began = time.perf_counter()
-        progress.step += second_stage.fit(
+        progress.step += fit_frozen(
             self.evaluator,
             setup.method,
             report,
@@ -328,7 +326,7 @@ class _Run:
         self._checkpoint()
 
     def _training_sample(self, tokens: int) -> Iterator[Representations]:
-        """Representations for `Sample.representations`."""
+        """Representations for `TrainingSample.representations`."""
         for _, batch in self.evaluator.batches(self.setup.rows.sample(tokens)):
             with torch.no_grad(), self.setup.accelerator.autocast():
                 yield self.setup.plain.represent(**batch)
@@ -343,10 +341,10 @@ class _Run:
     def _measure(self) -> None:
         setup, progress = self.setup, self.progress
         self.emit(Entered(phase="evaluating", detail=f"epoch {progress.epoch}"))
-        divergence.check_weights(setup.plain, progress.step)
+        check_weights(setup.plain, progress.step)
         began = time.perf_counter()
         validated = self.evaluator.validate(setup.config.probe_size)
-        divergence.check({divergence.VALIDATION: validated.loss}, progress.step, setup.method.title)
+        check_losses({_VALIDATION: validated.loss}, progress.step, setup.method.title)
         answers = setup.head.answers(setup.rows.frame, setup.rows.validation, validated.predictions)
         evaluated = Evaluated(
             step=progress.step,
@@ -377,7 +375,7 @@ class _Run:
         progress.history.append(Epoch(evaluated=evaluated, measured=measured))
         if (
             setup.accelerator.is_main_process
-            and outcome.reported(setup.config, progress, setup.task.primary) is progress.history[-1]
+            and progress.reported(setup.config, setup.task.primary) is progress.history[-1]
         ):
             predictions.save(setup.run_dir, setup.task, setup.rows.frame, answers, progress.epoch)
         progress.measured = progress.epoch
@@ -389,8 +387,24 @@ class _Run:
         if not setup.accelerator.is_main_process:
             return
         checkpoints.keep_final_weights(setup.run_dir, self.progress, self._best_step())
-        seconds = {"startup_seconds": self.startup_seconds, "total_seconds": time.perf_counter() - self.began}
-        self.emit(outcome.finished(setup, self.progress, seconds))
+        reported = self.progress.reported(setup.config, setup.task.primary)
+        evaluated, measured, seconds = reported.evaluated, reported.measured, self.progress.train_seconds
+        self.emit(
+            Finished(
+                metrics={**evaluated.metrics, "loss": evaluated.loss, "epoch": measured.epoch},
+                isotropy=measured.isotropy,
+                timing={
+                    **self.progress.timing,
+                    "seconds_per_epoch": seconds / max(1, self.progress.epoch),
+                    "samples_per_second": self.progress.rows / seconds if seconds else None,
+                    "startup_seconds": self.startup_seconds,
+                    "total_seconds": time.perf_counter() - self.began,
+                },
+                weights=weights.saved(setup.run_dir),
+                collapsed=evaluated.collapsed,
+                random_weights=setup.random_weights,
+            )
+        )
 
     def stop(self) -> None:
         if self.progress.measured >= 0:  # before the first measurement there is nothing to save
@@ -406,7 +420,7 @@ class _Run:
         # a second stage starts from the last epoch, so earlier weights are not needed
         if self.setup.method.frozen_stage:
             return None
-        return outcome.best_step(self.setup.config, self.progress, self.setup.task.primary)
+        return self.progress.best_step(self.setup.config, self.setup.task.primary)
 
     def _checkpoint(self) -> None:
         setup = self.setup
@@ -415,3 +429,34 @@ class _Run:
         self.saved = time.perf_counter()
         path = str(folder.relative_to(setup.run_dir))
         self.emit(Checkpointed(step=self.progress.step, epoch=self.progress.epoch, path=path))
+
+
+# ---- not a number ------------------------------------------------------------------------------------------------
+
+
+def check_losses(losses: Mapping[str, float], step: int, method: str) -> None:
+    """Check that all loss terms are finite.
+
+    Args:
+        step: the optimiser step, from 1.
+        method: title of the method, for the advice.
+
+    Raises:
+        DivergedError: the first non-finite term.
+    """
+    for name, value in losses.items():
+        if not math.isfinite(value):
+            advice = (
+                _LOWER
+                if name in ("task", "total", _VALIDATION)
+                else f"Try a weaker {method} (parameter nearer to 0) or a lower learning rate."
+            )
+            raise DivergedError(name, step, advice)
+
+
+def check_weights(model: nn.Module, step: int) -> None:
+    """Check that all weights and running statistics of a model are finite; arguments and error as for `check_losses`."""
+    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            advice = _LOWER if step else "They are already in the checkpoint: use another one."
+            raise DivergedError(name.removeprefix("network."), step, advice, what="the weights of")

@@ -16,7 +16,7 @@ from isoviz.metrics.sample import Sample
 from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.metrics.spectrum import cumulative_shares
 from isoviz.metrics.streaming import CovarianceAccumulator
-from isoviz.training import checked_arrays
+from isoviz.training import array_file
 from isoviz.training.evaluation import Pass
 from isoviz.training.shrinkage import SampledShrinkage
 
@@ -34,7 +34,7 @@ def measurement(validated: Pass, target: SampledShrinkage, weight: Tensor, array
     head = Sample(validated.head)
     if arrays is not None:
         arrays.parent.mkdir(parents=True, exist_ok=True)
-        checked_arrays.save(arrays, _arrays(head))
+        array_file.save(arrays, _arrays(head))
     # no float64 copy of a vocabulary with a quarter million rows
     output = measure_weights(weight.detach().float().cpu().numpy())
     return Measurement(clouds=measured_clouds(validated, head, target), output=output)

@@ -14,7 +14,7 @@ from isoviz.models import low_rank, placing, sources
 from isoviz.models.adapter import HeadedModel, load_network_with_mismatch, load_tokenizer
 from isoviz.models.loading import Mismatch
 from isoviz.models.sources import ModelSource
-from isoviz.training import heads, origin
+from isoviz.training import heads, weights
 
 
 def build(config: RunConfig, source: ModelSource, head: heads.Head, allow_random: bool) -> tuple[HeadedModel, Mismatch]:
@@ -55,7 +55,7 @@ def reload(config: RunConfig, checkpoint: Path) -> tuple[HeadedModel, heads.Head
     Raises:
         InputError: the run's initial model is missing, or the weights do not fit it.
     """
-    start = origin.find(checkpoint.parents[1])
+    start = weights.find_provenance(checkpoint.parents[1])
     source = sources.fetch(sources.resolve(config.model, commit=start.revision if start else None))
     head = heads.head_for(tasks.get(config.task, config.own), load_tokenizer(source, config.direction), config)
     model, _ = build(config, source, head, allow_random=True)  # the run's weights replace all of these

@@ -20,10 +20,9 @@ from isoviz.models import hub, sources, tokenizer_limits
 from isoviz.models.adapter import HeadedModel, load_tokenizer
 from isoviz.tasks import report
 from isoviz.tasks.protocol import TRAIN, VALIDATION
-from isoviz.training import heads, origin, sharding
-from isoviz.training.evaluation import Rows
+from isoviz.training import heads, sharding, weights
+from isoviz.training.evaluation import EncodedSplits
 from isoviz.training.optimisation import make_optimizer, make_scheduler
-from isoviz.training.origin import Origin
 from isoviz.training.processes import on_cpu
 from isoviz.training.reload import build
 
@@ -34,7 +33,7 @@ class Setup:
     Attributes:
         config, run_dir: the run's configuration and folder.
         task, method, head, rows: task, method, output layer and data.
-        origin: fingerprints of the model and the rows.
+        provenance: fingerprints of the model and the rows.
         random_weights: description of encoder weights missing in the checkpoint; empty if none.
         notes: what a reader of the results must know about rows and tokens, as sentences.
         data_revision: commit of a hub data set.
@@ -80,7 +79,7 @@ class Setup:
         emit(Entered(phase="loading", detail=config.model))
         self.task = task = tasks.get(config.task, config.own)
         methods.get(config.method).check_kind(task.kind)
-        earlier = origin.find(run_dir) if resume else None
+        earlier = weights.find_provenance(run_dir) if resume else None
         source = sources.resolve(config.model, task.kind, earlier.revision if earlier else None)
         source = sources.fetch(source, report_download)
         data = tasks.load(task, config.data, config.direction, config.max_train, config.max_eval)
@@ -100,13 +99,17 @@ class Setup:
         check()
 
         emit(Entered(phase="tokenising", detail=f"{len(data.train)} + {len(data.validation)} rows"))
-        self.rows = Rows(data, self.head, config, (rank, count), parts, report_rows)
+        self.rows = EncodedSplits(data, self.head, config, (rank, count), parts, report_rows)
         unknown = tokenizer_limits.unknown_share(self.rows.train.inputs["input_ids"], self.head.tokenizer)
         if unknown > tokenizer_limits.REFUSED and not config.allow_unknown:
             raise InputError(
                 f"model: the tokenizer of '{config.model}' does not know {unknown:.0%} of the tokens in the training rows",
                 field="model",
                 advice="Choose a model of the rows' language, or train anyway with --allow-unknown.",
+            )
+        if len(self.rows.train) < count:
+            raise InputError(
+                f"processes: {count} need as many training rows (got {len(self.rows.train)})", field="processes"
             )
         self.head.prepare(model, self.rows.train)
         self.steps_per_epoch = math.ceil(len(self.rows.order) / config.grad_accum)
@@ -128,9 +131,11 @@ class Setup:
         # dropout's generator, different in each process; data order and new weights use separate ones
         torch.manual_seed(config.seed + 1_000_003 * rank)
         self.plain: HeadedModel = self.accelerator.unwrap_model(self.model)
-        self.origin = Origin(source.fingerprint, source.revision, data.fingerprint, self.head.generation)
+        self.provenance = weights.Provenance(
+            source.fingerprint, source.revision, data.fingerprint, self.head.generation
+        )
         if not earlier and self.accelerator.is_main_process:
-            origin.save(run_dir, self.origin)
+            weights.save_provenance(run_dir, self.provenance)
         self.data_revision = data.revision
         self.random_weights = str(mismatch)
         self.notes = [

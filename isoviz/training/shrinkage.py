@@ -19,7 +19,7 @@ from isoviz.metrics.moments import covariance_moments, plug_in_score
 from isoviz.metrics.sample import as_float64
 from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.training import processes
-from isoviz.training.evaluation import Buffered, Evaluator, Rows
+from isoviz.training.evaluation import Buffered, EncodedSplits, Evaluator
 
 POINTS = 250_000
 """Most points over all layers, as in the I-STAR paper."""
@@ -76,7 +76,7 @@ class SampledShrinkage:
         return CovarianceAccumulator.union(self.parts)
 
 
-def tokens_to_read(rows: Rows, layers: int) -> int:
+def tokens_to_read(rows: EncodedSplits, layers: int) -> int:
     """Number of training tokens for Σ_S: at most `POINTS` over all layers, at most one in `SHARE`, but at least `LEAST`."""
     return min(POINTS // layers, max(LEAST, int(rows.train.points.sum()) // SHARE))
 

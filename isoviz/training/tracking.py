@@ -7,7 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -48,27 +48,27 @@ def reporting(
     if config.report_to == NO_TRACKER or not here:
         yield emit
         return
-    tracker: Any = _started(config, run_dir)
-
-    def attempt(report: Callable[[], None]) -> None:
-        """A tracker that stops responding must not end the run."""
-        nonlocal tracker
-        try:
-            report()
-        except Exception as error:  # every tracker raises different errors
-            tracker = None
-            _log.warning("report_to: %s failed, the run continues without it: %s", config.report_to, error)
+    tracker = _started(config, run_dir)
+    responds = True
 
     def emit_and_log(event: Event) -> None:
+        nonlocal responds
         emit(event)
-        if tracker is not None and (values := _numbers(event)):
-            attempt(lambda: tracker.log(values, step=event.step))  # type: ignore[union-attr]
+        values = _numbers(event)
+        if not responds or not values:
+            return
+        try:
+            tracker.log(values, step=event.step)  # type: ignore[union-attr]
+        except Exception as error:  # every tracker raises different errors; none of them must end the run
+            responds = False
+            _log.warning("report_to: %s failed, the run continues without it: %s", config.report_to, error)
 
     try:
         yield emit_and_log
     finally:
-        if tracker is not None:
-            attempt(tracker.finish)
+        if responds:
+            with suppress(Exception):
+                tracker.finish()
 
 
 def _started(config: RunConfig, run_dir: Path) -> Any:

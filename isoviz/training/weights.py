@@ -1,16 +1,23 @@
-"""The saved weights in a run's folder and their epoch, read without torch."""
+"""A run's folder, read without torch: the model and rows that it started from, and the weights that it saved."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 import json
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from isoviz.errors import DataError, ModelError
 from isoviz.events import Weights
+
+if TYPE_CHECKING:
+    from isoviz.models.sources import ModelSource
 
 FILE = "model.safetensors"
 """File in a checkpoint's folder: network, method and head."""
+_PROVENANCE = "origin.json"
 
 
 def newest(run_dir: Path) -> Path | None:
@@ -57,4 +64,58 @@ def epoch_of(checkpoint: Path) -> int | None:
     try:
         return int(json.loads((checkpoint / "trainer.json").read_text(encoding="utf-8"))["progress"]["epoch"])
     except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Model and data of the run's first attempt that reached its first step.
+
+    Attributes:
+        model: fingerprint of the model's files.
+        revision: the model's commit, if it came from the hub.
+        data: fingerprint of the rows.
+        generation: how it writes texts, which the training rows decide (`Head.generation`); empty if it writes none.
+    """
+
+    model: str
+    revision: str | None
+    data: str
+    generation: dict[str, int | None] = field(default_factory=dict)
+
+    def check(self, source: ModelSource, data: str) -> None:
+        """Check that model and data have not changed.
+
+        Raises:
+            ModelError, DataError: they have changed.
+        """
+        advice = "Restore the original, or start a new run: a run cannot change its {} halfway."
+        if source.fingerprint != self.model:
+            raise ModelError(
+                f"model: the files of '{source.name}' have changed since this run began (fingerprint {source.fingerprint}, "
+                f"the run's was {self.model})",
+                field="model",
+                advice=advice.format("model"),
+            )
+        if data != self.data:
+            raise DataError(
+                f"data: the rows have changed since this run began (fingerprint {data}, the run's was {self.data})",
+                field="data",
+                advice=advice.format("data set"),
+            )
+
+
+def save_provenance(run_dir: Path, provenance: Provenance) -> None:
+    """Write it atomically, so that a resumed run can detect changes."""
+    run_dir.mkdir(parents=True, exist_ok=True)
+    partial = run_dir / f".{_PROVENANCE}.partial"
+    partial.write_text(json.dumps(asdict(provenance)), encoding="utf-8")
+    partial.replace(run_dir / _PROVENANCE)
+
+
+def find_provenance(run_dir: Path) -> Provenance | None:
+    """What a run started from; None if the run did not reach its first step, or is older than this record."""
+    try:
+        return Provenance(**json.loads((run_dir / _PROVENANCE).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
         return None

@@ -86,7 +86,7 @@ def trained(request: LayerRequest, rows: HeadRows) -> IsoLayerTransform | None:
 def _train(
     params: Any, x: NDArray[np.float64], rows: HeadRows, report: Report | None
 ) -> dict[str, NDArray[np.float64]]:
-    """Like `isoviz.training.second_stage.fit`, but without a model: the same hook on the same kind of vectors."""
+    """Like `isoviz.training.evaluation.fit_frozen`, but without a model: the same hook on the same kind of vectors."""
     import torch
     from torch import nn
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
 import json
 import os
 import sys
@@ -183,14 +182,14 @@ def events_of(
 ) -> list[Event]:
     """The events of a run, which must have trained on this process's device."""
     from isoviz import devices
-    from isoviz.training.loop import train_here
+    from isoviz.training.loop import train
 
     events: list[Event] = []
 
     def should_stop() -> bool:
         return stop_after is not None and any(event.kind == "stepped" and event.step >= stop_after for event in events)
 
-    train_here(cfg, events.append, should_stop, folder, resume)
+    train(cfg, events.append, should_stop, folder, resume)
     used = {event.device for event in events if event.kind == "started"}
     wanted = expected_device or devices.current().type
     assert used == {wanted}, f"trained on {used}, not on {wanted}"
@@ -270,43 +269,6 @@ def split_when_memory_runs_out(folder: Path) -> tuple[Quantities, Quantities]:
     return whole, dict(zip(whole, found.values(), strict=True))
 
 
-def planted(folder: Path) -> tuple[Quantities, Quantities]:
-    """Runs with one tensor on the wrong device, in the loss and in the generator of dropout: both must fail as on a GPU."""
-    import torch
-
-    from isoviz import devices
-    from isoviz.metrics.penalties import Shrinkage
-
-    device = devices.current()
-    failures, original = [], Shrinkage.sums
-    Shrinkage.sums = lambda self, points: tuple(value.cpu() for value in original(self, points))  # type: ignore[assignment, method-assign]
-    try:
-        events_of(config("istar", params={"zeta": 0.5}), folder / "run")
-    except RuntimeError as error:
-        failures.append("same device" in str(error))
-    finally:
-        Shrinkage.sums = original  # type: ignore[method-assign]
-    for mixed in (
-        lambda x: x + torch.ones(3),
-        lambda x: x @ torch.ones(3, 3),
-        lambda x: torch.cat([x, torch.ones(2, 3)]),
-        lambda x: x.masked_fill(torch.ones(2, 3, dtype=torch.bool), 0.0),
-        lambda x: torch.where(torch.ones(2, 3, dtype=torch.bool), x, 0.0),
-        lambda x: torch.ones(3, 3)[x[0].long()],
-        lambda x: torch.nn.functional.embedding(torch.tensor([0, 1]), x),
-        lambda x: torch.bernoulli(x, generator=torch.Generator()),
-    ):
-        try:
-            mixed(torch.zeros(2, 3, device=device))
-        except RuntimeError as error:
-            failures.append("device" in str(error))
-    scalars = torch.zeros(2, 3, device=device) + torch.tensor(1.0)  # as on a GPU, these are numbers
-    return {"raised": array([1.0] * 9), "scalar": np.ones((2, 3))}, {
-        "raised": array(failures),
-        "scalar": array(scalars),
-    }
-
-
 def _room(cfg: RunConfig, folder: Path) -> int:
     """Bytes that training with batches of half the size needs."""
     from tests.devices import simulated
@@ -360,43 +322,6 @@ def explore(folder: Path) -> Quantities:
     facts, arrays = measuring.compute(request, lambda done, total, text: None)
     assert facts["device"] == devices.current().type, f"computed on {facts['device']}"
     return {name: array(value) for name, value in arrays.items() if value.dtype in (np.float32, np.float64)}
-
-
-def measure(folder: Path) -> Quantities:
-    """`isoviz measure` of an encoder and of a run's encoder with its head, on a task's rows."""
-    from isoviz.__main__ import main
-
-    store, run = finished_run()
-    cfg = store.get(run).config
-    documents = []
-    for model in (cfg.model, f"run:{run}"):
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
-            assert main(["measure", "--model", model, "--task", cfg.task, "--data", str(cfg.data), "--json"]) == 0
-        documents.append(json.loads(printed.getvalue()))
-    return dict(numbers(documents))
-
-
-def sentence_vectors(folder: Path) -> Quantities:
-    """Vectors of a sentence-transformers model."""
-    from isoviz.models import extract
-    from tests.models import sentence_folders
-
-    model = sentence_folders.make(folder / "sentences", Path(config().model))
-    return {"vectors": array(extract.encode(str(model), ["w0 w1 w2", "w3", "w4 w5"]))}
-
-
-def save_model(folder: Path) -> Quantities:
-    """Scores of a run's model, saved as a plain transformers directory."""
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    from isoviz.runs import pretrained
-
-    store, run = finished_run()
-    out = pretrained.save(store.get(run), store.folder_of(run), str(folder / "saved"))
-    model = AutoModelForSequenceClassification.from_pretrained(out).eval()
-    inputs = AutoTokenizer.from_pretrained(out)(["w0 w1 w2", "w3 w4"], padding=True, return_tensors="pt")
-    return {"logits": array(model(**inputs).logits)}
 
 
 def moves_to_the_cpu(folder: Path) -> tuple[Quantities, Quantities]:
@@ -509,35 +434,25 @@ def cases() -> dict[str, Case]:
         listed[slug] = Case("method", training(method=slug), _FLOW if slug == "flow" else TOLERANCE)
     for name, method, params in (
         ("istar, unbiased estimator", "istar", {"estimator": "unbiased"}),
-        ("cosreg on the output layer", "cosreg", {"on": "output"}),
         ("batchnorm, moving statistics", "batchnorm", {"statistics": "moving"}),
         ("isobn, as in its code", "isobn", {"form": "code"}),
         ("isolayer, isotropy of all rows", "isolayer", {"isotropy": "full"}),
         ("isolayer, then the classifier", "isolayer", {"variant": "layer_then_classifier"}),
-        ("isolayer, jointly with the classifier", "isolayer", {"variant": "joint"}),
-        ("isobn+istar", "isobn+istar", {}),
     ):
         params = {**_SHORT.get(method, {}), **params}
         listed[name] = Case("method", training(method=method, params=params))
     listed |= {
-        "regression on pairs of texts": Case("task", training(kind="regression", method="istar")),
         "spans": Case("task", training(kind="span", method="istar")),
         # Adam turns round-off of small gradients into steps of full size: 1.2e-5 with one processor's kernels
         "generation": Case("task", training(kind="seq2seq", method="istar"), 5e-5),
         "gradient accumulation": Case("training", training(method="istar", grad_accum=2, batch_size=4)),
         "LoRA": Case("training", training(lora_rank=2)),
-        "dropout": Case("training", training(dropout=0.1)),
-        "best checkpoint": Case("training", training(select="best", epochs=2)),
         "bf16 autocast": Case("training", training(method="istar", precision="bf16"), _HALF),
         "fp16 autocast": Case("training", fp16, _HALF, on="real"),
         "stop and resume, with dropout": Case("training", resumed, 0.0),
         "batches split when memory runs out": Case("training", split_when_memory_runs_out, on="simulated"),
-        "tensors of two devices are refused": Case("training", planted, 0.0),
-        "measure": Case("encoding", both(measure)),
-        "sentence vectors": Case("encoding", both(sentence_vectors)),
         "Explore": Case("encoding", both(explore)),
         "What-if": Case("encoding", both(what_if)),
-        "saved model": Case("encoding", both(save_model)),
         "extraction when memory runs out": Case("encoding", moves_to_the_cpu, on="simulated"),
         "running sums": Case("metric", with_gradient(_streamed, cloud())),
     }

@@ -13,11 +13,8 @@ from typing import Any
 
 import pytest
 import torch
-from accelerate import Accelerator
-from accelerate.state import AcceleratorState
 
 from isoviz import devices
-from isoviz.errors import InputError
 from isoviz.jobs.processes import environment
 from isoviz.training import processes
 
@@ -85,20 +82,6 @@ def test_the_cpu_is_used_on_request(
     assert processes.on_cpu() == (kind == "cpu")
 
 
-def test_training_on_the_cpu_beside_an_accelerator(
-    accelerator: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    accelerator("mps")
-    monkeypatch.setattr("accelerate.state.is_mps_available", lambda: True)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
-    monkeypatch.setenv("ACCELERATE_USE_CPU", "true")
-    try:
-        processes.begin()
-        assert Accelerator(cpu=processes.on_cpu()).device.type == "cpu"
-    finally:
-        AcceleratorState._reset_state(reset_partial_state=True)
-
-
 @pytest.mark.parametrize("kind", ["mps", "xpu"])
 def test_checkpoints_hold_the_generator_of_any_accelerator(accelerator: Callable[..., None], kind: str) -> None:
     state = [torch.tensor([7], dtype=torch.uint8)]
@@ -111,24 +94,11 @@ def test_checkpoints_hold_the_generator_of_any_accelerator(accelerator: Callable
     assert state[0].item() == 7
 
 
-def test_gpus_without_float64(accelerator: Callable[..., None]) -> None:
-    accelerator("xpu", get_device_properties=lambda: SimpleNamespace(has_fp64=False), is_bf16_supported=bool)
-    assert [devices.has_float64(kind) for kind in ("cpu", "cuda", "mps", "xpu")] == [True, True, False, False]
-
-
 def test_jobs_use_the_gpu_with_most_free_memory_unless_all_are_busy(accelerator: Callable[..., None]) -> None:
     free = [[2 * GIB, 8 * GIB], [6 * GIB, 8 * GIB]]
     accelerator("cuda", 2, mem_get_info=lambda index: tuple(free[index]), empty_cache=lambda: None)
     assert devices.where_free(str) == "cuda:1"
     free[1][0] = 3 * GIB
-    assert devices.where_free(str) == "cpu"
-
-
-def test_jobs_use_the_cpu_if_another_process_keeps_the_gpu_for_itself(accelerator: Callable[..., None]) -> None:
-    def refused(index: int) -> Any:
-        raise RuntimeError("CUDA-capable device(s) is/are busy or unavailable")
-
-    accelerator("cuda", mem_get_info=refused)
     assert devices.where_free(str) == "cpu"
 
 
@@ -146,15 +116,6 @@ def test_a_job_moves_to_the_cpu_only_if_memory_runs_out(accelerator: Callable[..
     assert devices.where_free(fails_on_the_gpu(torch.OutOfMemoryError("CUDA out of memory"))) == "cpu"
     with pytest.raises(ZeroDivisionError):
         devices.where_free(fails_on_the_gpu(ZeroDivisionError()))
-
-
-@pytest.mark.parametrize("listed", ["5,7", ""])
-def test_slots_that_are_hidden_from_this_process(monkeypatch: pytest.MonkeyPatch, listed: str) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", listed)
-    with pytest.raises(InputError, match="cuda:2"):
-        devices.visible(["cuda:2"])
-    with pytest.raises(InputError, match="cuda:2"):
-        environment("cuda:2")
 
 
 def test_a_process_that_has_opened_a_gpu_does_not_fork(accelerator: Callable[..., None]) -> None:

@@ -16,10 +16,10 @@ import pytest
 from isoviz.exploring import jobs, maps, results
 from isoviz.exploring.jobs import MAP, SENTENCES, VIEW
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
-from isoviz.jobs import queue, spares
+from isoviz.jobs import prepared, queue
 from isoviz.jobs.kinds import Recent
+from isoviz.jobs.prepared import PreparedWorker
 from isoviz.jobs.queue import JobState
-from isoviz.jobs.spares import SpareKeeper
 from isoviz.models import sources
 from tests.jobs.here import ask, work_here
 from tests.tiny import TinyModels, embed
@@ -101,9 +101,9 @@ def test_failed_view_says_why_and_is_restarted(request_: ViewRequest, key: str, 
 
 
 def test_bundled_model_end_to_end_in_a_spare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spares, "MEMORY", 0)
-    keeper = SpareKeeper(jobs.PREPARE, "any", lambda count: tmp_path / "spare.log")
-    monkeypatch.setattr(queue, "spare", keeper)
+    monkeypatch.setattr(prepared, "MEMORY", 0)
+    keeper = PreparedWorker(jobs.PREPARE, "any", lambda count: tmp_path / "spare.log")
+    monkeypatch.setattr(queue, "prepared", keeper)
     keeper.expect()
     keeper.check()
     spare = keeper.pid

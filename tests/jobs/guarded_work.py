@@ -27,10 +27,6 @@ def whose() -> int:
     return os.getpid()
 
 
-def ready() -> bool:
-    return True
-
-
 def refuse(text: str) -> None:
     raise DataError(f"data: {text}", field="data", advice="Mend it.")
 
@@ -50,10 +46,6 @@ def die() -> None:
 def wait(mark: Path, seconds: float) -> None:
     mark.write_text(str(os.getpid()))
     time.sleep(seconds)
-
-
-def long_answer(length: int) -> str:
-    return "a" * length
 
 
 def shape_of(path: str) -> tuple[int, ...]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
-from unittest.mock import patch
 
 from numpy.typing import NDArray
 
 from isoviz.jobs import answering, guarded, queue
-from isoviz.jobs.kinds import Job, JobKind, Lane, Recent, Report
+from isoviz.jobs.kinds import Job, JobKind, Recent, Report
 from isoviz.jobs.queue import JobState, Status
 
 
@@ -55,15 +53,6 @@ def work_here(
 def ask(kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[Any]] | None = None) -> JobState:
     """Start a job or return its state, as a page does."""
     return queue.start(kind, queue.content_key(kind, request, inputs), request, inputs, retry=False)
-
-
-@contextlib.contextmanager
-def lane_taken(lane: Lane) -> Iterator[None]:
-    """Within the block, a new job of this lane waits."""
-    capacity = Lane.capacity
-    with patch.object(Lane, "capacity", lambda self: 0 if self == lane else capacity(self)):
-        yield
-    queue.dispatch()
 
 
 def end_readers() -> None:

@@ -65,7 +65,7 @@ BROKEN = kind("broken", Lane("broken"), room="tests.jobs.no_such_room")
 
 
 def ready() -> None:
-    """A substitute for a spare's imports: part of its memory is temporary."""
+    """A substitute for the imports of a prepared worker: part of its memory is temporary."""
     bytearray(PEAK)
     print("ready", flush=True)
 
@@ -76,6 +76,11 @@ PEAK = 512 * 2**20
 def start_thread() -> None:
     """A substitute for a library that starts a thread on import."""
     threading.Thread(target=threading.Event().wait, daemon=True).start()
+
+
+def waits() -> int:
+    time.sleep(600)
+    return 0
 
 
 def ends_with_three() -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -75,31 +74,6 @@ def test_a_call_without_a_waiter_ends_with_its_process(tmp_path: Path) -> None:
     assert not psutil.pid_exists(int(mark.read_text()))
 
 
-def test_only_so_many_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guarded, "MOST_CALLS", 1)
-    mark = tmp_path / "mark"
-    thread = threading.Thread(target=lambda: ask("wait", None, mark=mark, seconds=1.0))
-    thread.start()
-    until(lambda: mark.exists() and mark.read_text())
-    assert ask("whose", int) == int(mark.read_text())  # it waited for the only one
-    thread.join()
-
-
-def test_an_answer_that_is_too_long_is_refused() -> None:
-    with pytest.raises(InputError, match="too large"):
-        ask("long_answer", str, length=20 * 2**20)
-
-
-def test_limits_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ISOVIZ_READ_MEMORY", "0.25")
-    with pytest.raises(InputError, match=r"at most 0\.25 GiB"):
-        guarded.call(ROOM + "take", {"gigabytes": 1}, int, imports=())
-    for setting in ("none", "-1", "nan", "1e400"):
-        monkeypatch.setenv("ISOVIZ_READ_MEMORY", setting)
-        with pytest.raises(InputError, match="ISOVIZ_READ_MEMORY: must be a number above 0"):
-            guarded.call(ROOM + "whose", {}, int, imports=())
-
-
 SCRIPT = """
 import sys
 from pathlib import Path
@@ -115,11 +89,3 @@ def test_nothing_is_left_of_a_server_that_was_killed(tmp_path: Path) -> None:
         reader = psutil.Process(int(mark.read_text()))
         server.kill()
     until(lambda: not reader.is_running() or reader.status() == psutil.STATUS_ZOMBIE)
-
-
-def test_a_process_is_warmed_for_the_next_call() -> None:
-    guarded.warm(ROOM + "ready", ())
-    until(lambda: guarded._idle)
-    running = [reader.worker.pid for reader in guarded._idle]
-    guarded.warm(ROOM + "ready", ())
-    assert [ask("whose", int)] == running and len(guarded._idle) == 1, "one is enough"

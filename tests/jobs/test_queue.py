@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import subprocess
 import sys
 import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import psutil
@@ -17,7 +15,7 @@ import pytest
 
 from isoviz.home import home
 from isoviz.jobs import kinds, queue
-from isoviz.jobs.kinds import JobKind, Recent, Report
+from isoviz.jobs.kinds import JobKind, Report
 from isoviz.jobs.queue import JobState
 from tests.jobs.conftest import settled
 from tests.jobs.here import ask, work_here
@@ -84,16 +82,6 @@ def test_killed_worker_is_noticed_and_its_job_can_be_retried(busy: Path) -> None
     assert settled(LIGHT, "k").status == "done"
 
 
-def test_process_that_was_killed_while_idle_costs_no_job() -> None:
-    queue.start(WARM, "first", {})
-    assert settled(WARM, "first").status == "done"
-    (process,) = queue.processes()
-    until(lambda: process.entry is None)
-    psutil.Process(process.pid).kill()
-    queue.start(WARM, "next", {})  # perhaps before anyone has noticed
-    assert settled(WARM, "next").status == "done" and queue.processes() != [process]
-
-
 def test_stop_ends_what_the_job_started_and_forgets_it(busy: Path, tmp_path: Path) -> None:
     children = tmp_path / "children"
     queue.start(LIGHT, "k", {"while": str(busy), "children": str(children)}, X)
@@ -116,10 +104,9 @@ def test_lane_has_a_limit_and_every_waiter_is_shown(busy: Path) -> None:
     assert settled(WARM, "elsewhere").status == "done", "another lane is not held up"
     second, third = queue.look(LIGHT, "second"), queue.look(OTHER, "third")
     assert (second.status, second.ahead, third.status, third.ahead) == ("waiting", 1, "waiting", 2)
-    assert queue.is_waiting()
     busy.unlink()
     second, third = settled(LIGHT, "second"), settled(OTHER, "third")
-    assert second.result is not None and third.result is not None and not queue.is_waiting()
+    assert second.result is not None and third.result is not None
     assert second.result.folder.stat().st_ctime_ns < third.result.folder.stat().st_ctime_ns
 
 
@@ -190,38 +177,6 @@ def test_process_that_cannot_begin_leaves_its_reason_and_is_not_started_for_ever
     assert lost.status == "lost" and lost.log is not None
     assert "No module named 'tests.jobs.no_such_room'" in lost.log.read_text()
     until(lambda: not queue.processes())
-
-
-def test_job_whose_process_cannot_be_started_fails_and_can_be_retried() -> None:
-    with patch("isoviz.jobs.processes.subprocess.Popen", side_effect=OSError(errno.ENOMEM, "out of memory")):
-        failed = queue.start(LIGHT, "k", {})
-    assert failed.status == "failed" and "out of memory" in failed.message and not queue.processes()
-    queue.retry(LIGHT, "k")
-    assert settled(LIGHT, "k").status == "done"
-
-
-def test_limit_that_is_no_number_stops_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ISOVIZ_VIEWS_LIMIT", "lots")
-    assert "number of GiB" in work_here(LIGHT, "k", {}).message and STORE.find("k") is None
-
-
-def test_failures_are_forgotten_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    queue.start(LIGHT, "k", {"does": "reject"})
-    log = settled(LIGHT, "k").log
-    queue.sweep()
-    assert queue.look(LIGHT, "k").status == "failed" and log is not None and log.exists()
-    monkeypatch.setattr(queue, "KEPT_SECONDS", 0.0)
-    queue.sweep()
-    assert queue.look(LIGHT, "k").status == "none" and not log.exists()
-
-
-def test_least_used_makes_room() -> None:
-    recent, made = Recent(2), []
-    for key in "abaca":
-        recent.get(key, lambda key=key: made.append(key))
-    assert made == ["a", "b", "c"]
-    recent.get("b", lambda: made.append("b"))
-    assert made == ["a", "b", "c", "b"]
 
 
 def test_progress_is_reported_twice_a_second_at_most_and_never_back() -> None:

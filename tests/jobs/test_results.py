@@ -49,13 +49,6 @@ def test_the_least_recently_used_goes_first() -> None:
     assert names() == {"a", "c"}
 
 
-def test_result_just_made_stays_however_large() -> None:
-    keep("old", 2)
-    keep("new", 1, numbers=100_000)
-    limited(limit=lambda: 10).shrink(keep="new")
-    assert names() == {"new"}
-
-
 def test_what_killed_processes_left_goes_after_a_day() -> None:
     inputs, partial, recent = STORE.inputs_of("a"), STORE.root / "results" / ".new-b", STORE.inputs_of("c")
     inputs.parent.mkdir(parents=True)
@@ -66,11 +59,6 @@ def test_what_killed_processes_left_goes_after_a_day() -> None:
         os.utime(path, (time.time() - 2 * 86400,) * 2)
     STORE.shrink()
     assert recent.exists() and not inputs.exists() and not partial.exists()
-
-
-def test_empty_store() -> None:
-    assert STORE.size() == 0
-    STORE.shrink()
 
 
 def test_limit_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,14 +6,12 @@ import itertools
 
 import pytest
 import torch
-from safetensors.torch import load_model, save_model
 
 from isoviz import methods
 from isoviz.errors import InputError
 from isoviz.methods import composition
 from isoviz.runs import planning
-from tests.methods.test_conformance import built, config, sentences
-from tests.training.running import at_step, run
+from tests.methods.test_conformance import built, sentences
 
 SHORT = {"isolayer.layer_epochs": 4, "isolayer.layer_batch": 16}
 every_pair = pytest.mark.parametrize("slug", list(methods.combinations()))
@@ -78,13 +76,6 @@ def test_a_wrong_parameter_is_named_as_the_combination_has_it(slug, params, fiel
     assert field.removeprefix("params.") in str(caught.value)
 
 
-def test_a_pair_of_parameters_that_cannot_work_is_named_too():
-    values = {"isolayer.start": "zero", "isolayer.order": "normalise_first"}
-    with pytest.raises(InputError) as caught:
-        made("isolayer+istar", **values)
-    assert caught.value.field == "params.isolayer.start"
-
-
 @every_pair
 def test_each_part_does_what_it_does_alone(tiny_models, slug):
     """On the same weights and batch: the terms of the loss are the parts' own, the logits those of the part that changes them."""
@@ -108,30 +99,6 @@ def test_each_part_does_what_it_does_alone(tiny_models, slug):
 def made_single(slug: str) -> methods.composition.Method:
     kind = methods.get(slug)
     return kind(kind.Params())
-
-
-@pytest.mark.parametrize("slug", ["isobn+istar", "flow+spectrum_exp", "cosreg+isolayer"])
-def test_saved_and_loaded_it_gives_the_same_logits(tiny_models, slug, tmp_path):
-    model = built(tiny_models, made(slug)).train()
-    model(**sentences(), penalise=True).loss.backward()
-    save_model(model, str(tmp_path / "model.safetensors"))
-    again = built(tiny_models, made(slug))
-    load_model(again, str(tmp_path / "model.safetensors"))
-    batch = sentences(seed=9)
-    with torch.no_grad():
-        torch.testing.assert_close(again.eval()(**batch).logits, model.eval()(**batch).logits, rtol=0, atol=0)
-
-
-@pytest.mark.parametrize("slug", ["isobn+istar", "isolayer+istar", "flow+spectrum_exp"])
-def test_stop_and_resume_give_the_uninterrupted_run(tiny_models, cola, tmp_path, slug):
-    short = {name: value for name, value in SHORT.items() if name in methods.get(slug).Params.model_fields}
-    cfg = config(tiny_models("bert"), cola, slug, short)
-    uninterrupted = run(cfg, tmp_path / "whole")
-    assert {event.kind for event in uninterrupted} >= {"stepped", "finished"}
-    assert run(cfg, tmp_path / "parts", at_step(5))[-1].kind == "stopped"
-    second = run(cfg, tmp_path / "parts", resume=True)
-    assert second[-1].metrics == uninterrupted[-1].metrics
-    assert second[-1].isotropy == uninterrupted[-1].isotropy
 
 
 def test_a_plan_keeps_one_name_and_its_command_starts_the_same_run():

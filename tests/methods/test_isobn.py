@@ -90,19 +90,6 @@ def test_code_form_does_step_by_step_what_the_authors_program_does(beta):
     np.testing.assert_allclose(out.numpy(), authors(batches[0], training=False), rtol=2e-6)
 
 
-def test_evaluation_before_training_changes_nothing():
-    points = torch.randn(4, 5)
-    assert torch.equal(attached().transform(reps(points), training=False), points)
-
-
-def test_evaluation_moves_no_statistics():
-    method = attached()
-    method.transform(reps(torch.randn(8, 5)), training=True)
-    before = method.state.covariance.clone()
-    method.transform(reps(torch.randn(8, 5)), training=False)
-    assert torch.equal(method.state.covariance, before)
-
-
 def test_dimension_without_variance_changes_nothing():
     points = torch.tensor(cloud(), dtype=torch.float32)
     points[:, 2] = 1.5
@@ -121,17 +108,3 @@ def test_all_rows_equal_and_a_single_row():
     single = attaching.attached("isobn", 3)
     points = torch.randn(1, 3)
     assert torch.equal(single.transform(reps(points), training=True), points)
-
-
-def test_scale_is_a_constant_to_the_gradient():
-    points = torch.randn(8, 5, requires_grad=True)
-    method = attached()
-    method.transform(reps(points), training=True).sum().backward()
-    torch.testing.assert_close(points.grad, method.scale().expand(8, 5))
-
-
-def test_half_precision_input_keeps_float32_statistics():
-    method = attached()
-    out = method.transform(reps(torch.randn(16, 5, dtype=torch.bfloat16)), training=True)
-    assert out.dtype == torch.bfloat16
-    assert method.state.covariance.dtype == torch.float32

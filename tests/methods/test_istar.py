@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from isoviz.errors import InputError
-from isoviz.methods.protocol import Representations, Sample
+from isoviz.methods.protocol import Representations, TrainingSample
 from tests.methods.attaching import attached
 from tests.metrics.reference_clouds import isoscore_by_eigenvalues
 
@@ -64,7 +63,7 @@ def test_istar_padding_changes_nothing_unless_requested():
 def test_istar_shrinkage_is_the_covariance_of_the_sample():
     batches = [reps(seed=s) for s in range(3)]
     method = make("istar")
-    method.refresh(Sample(0, lambda tokens: iter(batches)))
+    method.refresh(TrainingSample(0, lambda tokens: iter(batches)))
     points = np.concatenate([kept_points(b, [1, 2, 3]) for b in batches])
     np.testing.assert_allclose(method.state.shrinkage.numpy(), np.cov(points.T), rtol=1e-4, atol=1e-5)
 
@@ -77,31 +76,8 @@ def test_istar_asks_for_as_many_tokens_as_give_its_points(layer, tokens):
         requests.append(count)
         return iter([reps()])
 
-    make("istar", shrinkage_tokens=100, layer=layer).refresh(Sample(0, batches))
+    make("istar", shrinkage_tokens=100, layer=layer).refresh(TrainingSample(0, batches))
     assert requests == [tokens]  # three layers: each token is three points
-
-
-def test_istar_unbiased_needs_no_sample():
-    def nothing(tokens):
-        raise AssertionError("no pass over the training set is needed")
-
-    method = make("istar", estimator="unbiased", lam=2.0)
-    method.refresh(Sample(0, nothing))
-    from isoviz.metrics import isoscore_unbiased
-
-    batch = reps()
-    expected = 2.0 * (1 - isoscore_unbiased(batch.last_hidden[:, 0].double().numpy()))
-    assert float(method.penalties(batch)["istar"]) == pytest.approx(expected, rel=1e-4)
-
-
-@pytest.mark.parametrize("slug", ["istar", "cosreg"])
-def test_strength_zero_adds_no_term(slug):
-    assert make(slug, lam=0.0).penalties(reps()) == {}
-
-
-def test_istar_layer_out_of_range():
-    with pytest.raises(InputError, match="the model has 3 layers"):
-        make("istar", layer=4)
 
 
 def pairwise(vectors):

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from isoviz.errors import InputError
-from isoviz.methods import get
 from isoviz.metrics import alignment
 from tests.methods.attaching import attached
 from tests.methods.test_cloud_penalties import given
@@ -71,12 +69,6 @@ def test_its_parts_are_alignment_and_uniformity():
     assert float(terms(apart, apart, lam=1.0)["simcse uniformity"]) == pytest.approx(0, abs=1e-6)
 
 
-def test_one_row_and_no_strength_give_nothing():
-    first, second = two_views(n=1)
-    assert float(term(first, second)) == pytest.approx(0, abs=1e-6)
-    assert attached("simcse", lam=0.0).penalties(given(first)) == {}  # the encoder does not run again
-
-
 def encoded(model, batch):
     """The term and both encodings of a batch in training."""
     seen = []
@@ -100,20 +92,3 @@ def test_the_encoder_runs_again_with_other_masks(tiny_models):
     outputs.loss.backward()
     assert first.grad.any() and second.grad.any()
     assert outputs.reps.again is None
-
-
-def test_an_encoder_without_dropout_gives_equal_encodings_unless_a_rate_is_set(tiny_models):
-    _, first, second = encoded(built(tiny_models, made("simcse")).train(), sentences())
-    assert torch.equal(first, second)
-    for family in ("bert", "bart"):
-        model = built(tiny_models, made("simcse", dropout=0.2), kind="classification").train()
-        _, first, second = encoded(model, sentences())
-        assert not torch.allclose(first, second), family
-    _, first, second = encoded(model.eval(), sentences())
-    assert torch.equal(first, second)
-
-
-def test_tasks_without_one_vector_per_row_are_refused():
-    with pytest.raises(InputError) as caught:
-        get("simcse").check_kind("span")
-    assert caught.value.field == "method"

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from isoviz.config import RunConfig
-from isoviz.jobs import spares
+from isoviz.jobs import prepared
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
 from tests.runs.fake_training import SPEC
@@ -80,7 +80,7 @@ def config() -> Make:
 def start_runner(local: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Starts runners on the store, by default of one slot for the CPU."""
     started: list[Runner] = []
-    monkeypatch.setattr(spares, "MEMORY", 0)  # however small the machine
+    monkeypatch.setattr(prepared, "MEMORY", 0)  # however small the machine
 
     def start(*slots: str, train: str = SPEC) -> Runner:
         started.append(Runner(local, slots or ("cpu",), train=train))

@@ -239,11 +239,11 @@ def killed_commands(
 
 _APP: Final = """
 import sys, time
-from isoviz.jobs import spares
+from isoviz.jobs import prepared
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
 
-spares.MEMORY = 0  # however small the machine
+prepared.MEMORY = 0  # however small the machine
 runner = Runner(Store(sys.argv[1]), sys.argv[3].split(), train=sys.argv[2])
 runner.start()
 print("started", flush=True)

@@ -67,10 +67,6 @@ def test_the_union_of_some_runs():
     )
 
 
-def test_a_model_that_is_gone_has_no_entry(tmp_path):
-    assert bibtex([config("baseline", model=str(tmp_path / "gone"))]) == {}
-
-
 @pytest.mark.parametrize(("more", "known"), [([], False), (["--measures"], True)])
 def test_from_the_command_line(tmp_path, capsys, more, known):
     with_store = Store(tmp_path)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
-import psutil
 import pytest
 
 from isoviz.errors import StoreError
 from isoviz.home import home, store_url
-from isoviz.runs.database import refuse_network
 from isoviz.runs.store import Store
 
 
@@ -73,42 +69,3 @@ def test_an_address_that_fails_is_named_without_its_password(url: str) -> None:
     with pytest.raises(StoreError) as caught:
         Store(url)
     assert "secret" not in f"{caught.value} {caught.value.advice}"
-
-
-def test_without_psycopg_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(StoreError, match="psycopg") as caught:
-        Store("postgresql://u@h/d")
-    assert caught.value.advice == "pip install 'isoviz-embeddings[postgres]'"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="mount points as POSIX has them")
-@pytest.mark.parametrize(
-    ("mounts", "refused"),
-    [
-        ([("/", "ext4")], False),
-        ([("/", "ext4"), ("{}", "nfs4")], True),
-        ([("/", "ext4"), ("{}", "afs")], True),
-        ([("/", "nfs"), ("{}", "ext4")], False),
-        ([("/", "ext4"), ("{}", "cifs")], True),
-        ([("/", "ext4"), ("{}", "fuse.sshfs")], True),
-        ([("/", "ext4"), ("{}", "9p")], True),
-        ([("/", "9p")], False),
-        ([("/", "ext4"), ("{}", "nfs"), ("{}", "tmpfs")], False),
-        ([("/", "ext4"), ("{}-other", "nfs")], False),
-        ([("/", "overlay"), ("{}", "fuseblk")], False),
-    ],
-)
-def test_network_file_systems_are_refused(
-    mounts: list[tuple[str, str]], refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    refusals = [
-        SimpleNamespace(mountpoint=point.format(tmp_path), fstype=kind, opts="rw", device="d") for point, kind in mounts
-    ]
-    monkeypatch.setattr(psutil, "disk_partitions", lambda all: refusals)
-    if not refused:
-        refuse_network(tmp_path / "store")
-        return
-    with pytest.raises(StoreError, match="network file system") as caught:
-        refuse_network(tmp_path / "store")
-    assert "ISOVIZ_HOME" in str(caught.value.advice) and "postgresql" in str(caught.value.advice)

@@ -15,8 +15,8 @@ from isoviz.access.service import Service
 from isoviz.access.visitors import OPERATOR
 from isoviz.config import RunConfig
 from isoviz.demo import EXAMPLES
-from isoviz.errors import AccessError, StoreError
-from isoviz.events import Evaluated, Measured, Started
+from isoviz.errors import AccessError
+from isoviz.events import Started
 from isoviz.methods import catalogue
 from isoviz.runs import examples
 from isoviz.runs.examples import DATABASE, METHODS, SWEEP, Examples, Library, is_example
@@ -66,26 +66,6 @@ def test_nine_methods_on_two_tasks_with_three_seeds_and_a_sweep_ship(shipped: Ex
     assert len({row["lam"] for row in swept}) >= 3 and len({row["zeta"] for row in swept}) >= 3
 
 
-def test_summaries_match_the_runs(shipped: Examples) -> None:
-    for summary in shipped.summaries(group=METHODS):
-        row = shipped.get(summary.id)
-        assert row.result is not None and dict(summary.metrics) == pytest.approx(dict(row.result.metrics))
-        assert summary.baselines
-
-
-def test_curves_can_be_drawn_of_every_epoch(shipped: Examples) -> None:
-    row = shipped.featured()
-    measured, evaluated = shipped.events_of_kind(row.id, Measured), shipped.events_of_kind(row.id, Evaluated)
-    assert (
-        [measurement.epoch for measurement in measured]
-        == [evaluation.epoch for evaluation in evaluated]
-        == list(range(row.config.epochs + 1))
-    )
-    for one in measured:
-        assert one.isotropy.number("isoscore") is not None and len(one.isotropy.curve("ev")) == 50
-        assert (shipped.folder_of(row.id) / one.arrays).is_file()
-
-
 def test_what_if_reads_the_embeddings_of_an_example(shipped: Examples) -> None:
     from isoviz import whatif
 
@@ -114,13 +94,6 @@ def test_a_library_finds_runs_by_their_id_and_never_mixes_lists(shipped: Example
     groups = list(dict.fromkeys(facet.group for facet in library.facets()))
     assert groups[:3] == ["mine", METHODS, SWEEP]
     assert library.counts() == store.counts()
-
-
-def test_hidden_examples_are_nowhere(shipped: Examples, store: Store) -> None:
-    library = Library(store)
-    assert library.facets() == [] and library.list(group=METHODS) == []
-    with pytest.raises(StoreError, match="examples are hidden"):
-        library.get(shipped.featured().id)
 
 
 def test_every_change_of_an_example_is_refused_in_one_line(
@@ -185,9 +158,3 @@ def test_damaged_examples_are_skipped_with_a_message(
                 connection.execute("UPDATE isoviz_meta SET value = '99' WHERE key = 'version'")
     assert examples.opened(folder) is None
     assert "The examples are left out" in caplog.text
-
-
-@pytest.mark.parametrize("word", ["off", "OFF", "0", "no", "false"])
-def test_an_operator_switches_them_off(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(examples.SWITCH, word)
-    assert examples.opened() is None

@@ -16,7 +16,6 @@ from isoviz.boundary import parsing
 from isoviz.config import RunConfig
 from isoviz.errors import DataError, DivergedError, StoreError
 from isoviz.events import Checkpointed, Entered, Event, Finished, Stopped
-from isoviz.runs import emitter as emitter_module
 from isoviz.runs.execution import execute, explain
 from isoviz.runs.store import Store
 from tests.runs import fake_training
@@ -35,23 +34,6 @@ def test_a_reserved_run_is_claimed_and_executed_here(store: Store, config: Make)
     assert store.get(second).status == "queued"
     with pytest.raises(StoreError, match="cannot be run: it is finished"):
         execute(store, first, train=fake_training.train)
-
-
-def test_training_gets_all_it_needs(local: Store, config: Make) -> None:
-    passed: list[Any] = []
-
-    def train(*arguments: Any) -> None:
-        passed.append(arguments)
-        arguments[1](Stopped(step=1))
-
-    (run_id,) = local.create([config(seed=3)])
-    assert execute(local, run_id, train=train).status == "stopped"
-    local.requeue(run_id)
-    execute(local, run_id, train=train)
-    (first, second) = passed
-    assert first[0] == config(seed=3)
-    assert first[3] == local.folder_of(run_id) and first[3].is_dir()
-    assert (first[4], second[4]) == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -140,50 +122,6 @@ def test_a_stop_request_arrives_soon_and_heartbeats_continue(local: Store, confi
 
     run_id = ""
     within(0.4, arriving)
-
-
-def test_steps_are_written_together_and_soon(local: Store, config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    batches: list[int] = []
-    append = local.append
-
-    def counted(run_id: str, events: list[Event], **options: Any) -> int:
-        batches.append(len(events))
-        return append(run_id, events, **options)
-
-    monkeypatch.setattr(local, "append", counted)
-    (run_id,) = local.create([config()])
-
-    def train(config: RunConfig, emit: Callable[[Event], None], *_: object) -> None:
-        for number in range(1, 501):
-            step(emit, number)
-            time.sleep(0.001)
-        within(0.45, lambda: written_alone(emit))
-        emit(FINISHED)
-
-    def written_alone(emit: Callable[[Event], None]) -> float:
-        """Without another event to push it."""
-        sent.append(sent[-1] + 1)
-        step(emit, sent[-1])
-        return until(lambda: len(local.events(run_id)) == sent[-1])
-
-    sent = [500]
-    begin = time.monotonic()
-    assert execute(local, run_id, train=train).status == "finished"
-    assert sum(batches) == sent[-1] + 1
-    # one for each tick, however slowly the steps came, and those that the ending and the way out bring about
-    assert len(batches) <= (time.monotonic() - begin) / emitter_module.TICK_SECONDS + 2
-    assert [e.get("step") for _, e in local.events(run_id)][:-1] == list(range(1, sent[-1] + 1))
-
-
-def test_nothing_follows_an_ending(local: Store, config: Make) -> None:
-    (run_id,) = local.create([config()])
-
-    def train(config: RunConfig, emit: Callable[[Event], None], *_: object) -> None:
-        emit(FINISHED)
-        emit(Entered(phase="saving"))
-
-    assert execute(local, run_id, train=train).status == "finished"
-    assert "emitted after the ending" in (local.folder_of(run_id) / "worker.log").read_text()
 
 
 def test_a_run_that_was_given_up_stops_writing(local: Store, config: Make) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from isoviz.access.service import of_command_line
-from isoviz.runs.naming import LONGEST_NAME, experiment_name
+from isoviz.runs.naming import experiment_name
 from isoviz.runs.store import Store
 from tests.dashboard.made_up import config
 
@@ -33,10 +33,6 @@ PAIR = [config(), config("isobn")]
 )
 def test_the_name_says_what_is_compared(configs, name):
     assert experiment_name(configs) == name
-
-
-def test_a_long_model_name_is_shortened():
-    assert len(experiment_name([config(model="x" * 300)])) == LONGEST_NAME
 
 
 def test_a_second_launch_of_the_same_runs_is_another_experiment(tmp_path):

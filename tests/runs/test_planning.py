@@ -38,18 +38,6 @@ def test_product_and_its_order():
     ]
 
 
-def test_everything_is_resolved():
-    config = expand()[0]
-    assert config.precision in ("no", "bf16")
-    assert config.threads >= 1
-    assert config.learning_rate == planning.default_learning_rate("demo/tiny-bert")
-    assert expand(learning_rate=1e-3)[0].learning_rate == 1e-3
-
-
-def test_equal_values_make_one_run():
-    assert len(expand(methods=[("istar", {"lam": [1, 1.0, "1"]})])) == 1
-
-
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
@@ -80,19 +68,6 @@ def test_refusals_name_their_field(changes, field):
     assert caught.value.field == field
 
 
-def test_fp16_without_a_gpu(monkeypatch):
-    machine = planning.devices.describe()
-    for name, allowed in (("cpu", False), ("cuda:0", True)):
-        slot = planning.devices.Slot(name, name, 0)
-        described = planning.devices.Devices((slot,), bf16=False, cores=machine.cores)
-        monkeypatch.setattr(planning.devices, "describe", lambda described=described: described)
-        if allowed:
-            assert expand(precision="fp16")[0].precision == "fp16"
-        else:
-            with pytest.raises(InputError, match="needs a GPU"):
-                expand(precision="fp16")
-
-
 def test_runs_for_other_machines_need_no_devices_here(monkeypatch):
     devices = planning.devices
     one_core = devices.Devices((devices.Slot("cpu", "CPU", 0),), bf16=False, cores=1)
@@ -116,13 +91,6 @@ def test_a_changed_file_is_read_again(cola):
         expand(tasks=["glue/cola"], data=str(cola))
 
 
-@pytest.mark.parametrize("preset", planning.PRESETS, ids=lambda p: p.slug)
-def test_presets_are_plans(preset):
-    configs = planning.expand(**preset.plan)
-    assert 1 < len(configs) <= 30
-    assert all(config.max_train <= 1000 for config in configs)
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -142,17 +110,6 @@ def test_the_command_starts_the_same_runs(changes):
         again += plan(build_parser().parse_args(words[3:]))
     key = lambda config: config.model_dump_json()  # noqa: E731
     assert sorted(again, key=key) == sorted(configs, key=key)
-
-
-def test_runs_that_are_no_full_grid_get_a_line_each():
-    configs = expand(methods=[("istar", {"lam": 1, "zeta": 0.2})]) + expand(
-        methods=[("istar", {"lam": 3, "zeta": 0.8})]
-    )
-    assert len(planning.command(configs).splitlines()) == 2
-
-
-def test_a_metric_with_a_hyphen_can_be_watched():
-    assert RunConfig.checked(task="sst5", early_stopping="macro-f1:2").early_stopping == "macro-f1:2"
 
 
 def test_every_setup_gets_the_same_new_seeds() -> None:

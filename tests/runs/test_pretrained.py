@@ -8,7 +8,6 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,16 +15,12 @@ import pytest
 from isoviz import tasks
 from isoviz.__main__ import main
 from isoviz.config import RunConfig
-from isoviz.errors import InputError
 from isoviz.exploring import encoders
 from isoviz.jobs import queue
-from isoviz.models import sources
-from isoviz.models.adapter import load_tokenizer
 from isoviz.runs import planning, pretrained
 from isoviz.runs.execution import execute
 from isoviz.runs.store import Store
 from tests.jobs.here import work_here
-from tests.models import readers
 from tests.tiny import TinyModels
 
 ALONE = """
@@ -82,35 +77,6 @@ def test_the_same_logits_without_isoviz(
 
     assert main(["runs", "save-model", finished, "--out", str(out)]) == 2
     assert "is not empty" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("prefix", "task", "words"),
-    [
-        ("none", "glue/cola", ""),
-        ("cola sentence:", "glue/cola", "`cola sentence:` before every input."),
-        ("one: | two:", "glue/mrpc", "`one:` before every first text and `two:` before every second text."),
-        ("| two:", "glue/mrpc", "with `two:` before every second text."),
-    ],
-)
-def test_the_card_names_the_prefixes(prefix: str, task: str, words: str) -> None:
-    card = pretrained._card("a-run", RunConfig(task=task, prefix=prefix), {}, "folder")
-    assert words in card and ("It was trained with" in card) is bool(words)
-
-
-def test_a_decoder_whose_texts_end_with_the_padding_token_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from tokenizers.processors import TemplateProcessing
-
-    tokenizer = load_tokenizer(sources.resolve(str(readers.make("GPT2", tmp_path / "model"))))
-    end = TemplateProcessing(single=f"$A {readers.END}", special_tokens=[(readers.END, tokenizer.eos_token_id)])
-    tokenizer.backend_tokenizer.post_processor = end
-    monkeypatch.setattr("isoviz.training.reload.reload", lambda *_: (None, SimpleNamespace(tokenizer=tokenizer)))
-    config = RunConfig(pooling="last").model_dump(mode="json")
-    with pytest.raises(InputError) as refused:
-        pretrained._write({"run": "1", "config": config, "checkpoint": str(tmp_path), "scores": {}}, tmp_path, "out")
-    assert refused.value.field == "run"
 
 
 def test_a_run_without_weights_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

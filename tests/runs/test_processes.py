@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from isoviz.jobs.processes import Spare, environment, is_alive
+from isoviz.jobs.processes import Worker, environment, is_alive
 from isoviz.runs.runner import POLL_SECONDS, Runner
 from isoviz.runs.store import Store
 from tests.runs.conftest import Make, Start, Workers
@@ -21,7 +21,7 @@ from tests.runs.observing import LONG, ended, gone, kinds, posix, until, within
 
 def test_a_ready_spare_begins_a_run_at_once(runner: Runner, local: Store, config: Make, my_workers: Workers) -> None:
     def spare_is_ready() -> bool:
-        logs = [path.read_text() for path in (local.folder / "logs").glob("spare-*.log")]
+        logs = [path.read_text() for path in (local.folder / "logs").glob("prepared-*.log")]
         return any(f"spare {spare.pid} is ready" in log for spare in my_workers() for log in logs)
 
     time.sleep(2 * POLL_SECONDS)
@@ -44,7 +44,7 @@ def test_a_spare_exits_when_no_one_launches_runs(
 ) -> None:
     runner.expect()
     until(lambda: len(my_workers()) == 1)
-    runner._slots[0].spare._expected_until = 0.0
+    runner._slots[0].prepared._expected_until = 0.0
     until(lambda: my_workers() == [])
     (run_id,) = local.create([config()])
     assert ended(local, run_id).status == "finished", "it starts without one"
@@ -72,12 +72,9 @@ def test_two_slots_run_two_at_once_and_see_their_device(
 SPARE = """
 import sys, time
 from pathlib import Path
-from isoviz.jobs.processes import Spare
-spare = Spare(sys.argv[2], "cpu", Path(sys.argv[1]), fork=True)
-while spare.forks is None:
-    time.sleep(0.01)
-fork = spare.fork() if spare.forks else spare
-print(spare.pid, fork.pid, flush=True)
+from isoviz.jobs.processes import Worker
+spare = Worker(sys.argv[2], "cpu", Path(sys.argv[1]), fork=True)
+print(spare.pid, flush=True)
 time.sleep(600)
 """
 
@@ -96,7 +93,7 @@ def test_a_spare_exits_when_its_parent_is_killed(tmp_path: Path) -> None:
 
 
 def test_a_spare_has_its_own_process_group(tmp_path: Path) -> None:
-    spare = Spare(FAKE, "cpu", tmp_path / "log")
+    spare = Worker(FAKE, "cpu", tmp_path / "log")
     try:
         if sys.platform != "win32":
             assert os.getpgid(spare.pid) == spare.pid != os.getpgid(0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 from sqlalchemy import text
 
@@ -55,12 +53,6 @@ def test_a_vanished_worker_is_lost_and_the_next_run_starts(
     assert ended(local, after).status == "finished"
 
 
-def test_output_blocks_nothing(runner: Runner, local: Store, config: Make) -> None:
-    (run_id,) = local.create([config("be loud")])
-    assert ended(local, run_id).status == "finished"
-    assert (local.folder_of(run_id) / "worker.log").stat().st_size > 2 * 1024 * 1023
-
-
 @posix
 def test_a_worker_that_does_not_exit_frees_the_slot(runner: Runner, local: Store, config: Make) -> None:
     lingering, after = local.create([config("linger"), config()])
@@ -69,14 +61,6 @@ def test_a_worker_that_does_not_exit_frees_the_slot(runner: Runner, local: Store
     assert row.pid is not None
     assert ended(local, after).status == "finished"
     assert gone(row.pid)
-
-
-def test_a_run_deleted_right_after_its_end_frees_the_slot(runner: Runner, local: Store, config: Make) -> None:
-    lingering, after = local.create([config("linger"), config()])
-    ended(local, lingering)
-    local.delete(lingering)
-    assert ended(local, after).status == "finished"
-    assert not local.path_of(lingering).exists()
 
 
 def test_a_worker_that_cannot_begin_leaves_its_reason(start_runner: Start, local: Store, config: Make) -> None:
@@ -100,24 +84,3 @@ def test_a_store_that_refuses_events_ends_the_run(runner: Runner, local: Store, 
     assert row.status == "lost"
     assert row.error is not None and "exit code 1" in row.error["message"]
     assert "refused" in (local.folder_of(run_id) / "worker.log").read_text()
-
-
-def test_a_process_that_ends_while_devices_are_detected_prints_no_traceback(
-    local: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In an ending process the import of torch raises; nobody waits for its devices."""
-    reported: list[object] = []
-    looking = threading.Event()
-    runner = Runner(local)
-
-    def describe() -> object:
-        looking.set()
-        assert runner._closing.wait(60)
-        raise RuntimeError("can't register atexit after shutdown")
-
-    monkeypatch.setattr("isoviz.devices.describe", describe)
-    monkeypatch.setattr(threading, "excepthook", reported.append)
-    runner.start()
-    assert looking.wait(60)
-    runner.close()
-    assert reported == [] and not runner.is_alive

@@ -9,9 +9,7 @@ import pytest
 
 from isoviz.devices import visible
 from isoviz.jobs.processes import Process
-from isoviz.runs.identity import owner_of
-from isoviz.runs.recovery import end, lost, slot_lock
-from isoviz.runs.runner import LocalSlot
+from isoviz.runs.recovery import end, lost
 from isoviz.runs.store import Store
 from tests.runs.conftest import Make, Start
 from tests.runs.observing import PATIENCE, ended, posix, until
@@ -52,25 +50,6 @@ def test_a_wide_run_that_ends_while_it_waits_holds_no_slot(
     assert (ended(local, wide).status, ended(local, after).status) == ("stopped" if by_user else "lost", "finished")
     local.folder_of(beside).joinpath("finish").touch()
     assert ended(local, beside).status == "finished"
-
-
-def test_of_two_runners_one_serves_all_slots(
-    start_runner: Start, local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tried: list[str] = []
-    acquire = LocalSlot.acquire
-
-    def tracked(slot: LocalSlot) -> bool:
-        tried.append(slot.name)
-        return acquire(slot)
-
-    monkeypatch.setattr(LocalSlot, "acquire", tracked)
-    (wide,) = local.create([config(processes=2)])
-    with slot_lock(local, owner_of("cuda:0")):  # another runner, which is about to acquire the other slot
-        start_runner("cuda:0", "cuda:1")
-        until(lambda: len(tried) > 4)
-        assert set(tried) == {"cuda:0"} and local.get(wide).status == "queued"
-    assert ended(local, wide).status == "finished"
 
 
 @posix

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from sqlalchemy import inspect, select, update
+from sqlalchemy import select, update
 
 from isoviz.errors import InputError, StoreError
 from isoviz.runs import schema
@@ -42,20 +42,6 @@ def test_ids_sort_by_creation_and_lists_page(store: Store, config: Make) -> None
     assert store.list(status=["failed", "lost"]) == []
     with pytest.raises(InputError, match="unknown status 'done'"):
         store.list(status="done")
-
-
-def test_several_runs_of_one_name_are_numbered(store: Store, config: Make) -> None:
-    ids = store.create([config(), config(seed=1)], name="pair")
-    assert [store.get(run_id).name for run_id in ids] == ["pair 1", "pair 2"]
-    (run_id,) = store.create([config(seed=3)])
-    assert store.get(run_id).name == "baseline on demo/acceptability, seed 3"
-
-
-def test_creating_is_all_or_nothing(store: Store, config: Make) -> None:
-    with pytest.raises(InputError, match="1 to 200 characters"):
-        store.create([config(), config()], name="x" * 300)
-    assert store.list() == []
-    assert store.create([]) == []
 
 
 def test_deleting_takes_events_and_files(store: Store, config: Make) -> None:
@@ -109,31 +95,12 @@ def test_an_unknown_id_is_named(store: Store) -> None:
             call()
 
 
-def test_a_second_store_object_sees_the_same(store: Store, store_url: str, config: Make) -> None:
-    run_id = begun(store, config())
-    store.append(run_id, [step(1)])
-    again = Store(store_url)
-    assert again.folder == store.folder
-    assert [event["step"] for _, event in again.events(run_id)] == [1]
-    assert Store(store.url).get(run_id) == store.get(run_id)
-
-
 def test_a_newer_schema_is_refused(store: Store, store_url: str) -> None:
     with store._database.writing() as connection:
         connection.execute(update(schema.meta).values(value=str(schema.VERSION + 1)))
     with pytest.raises(StoreError, match="written by a newer IsoViz") as caught:
         Store(store_url)
     assert "Update IsoViz" in str(caught.value.advice)
-
-
-def test_a_store_of_an_unreleased_build_is_refused_and_left_alone(store: Store, store_url: str) -> None:
-    with store._database.writing() as connection:
-        connection.execute(update(schema.meta).where(schema.meta.c.key == schema.SCHEMA).values(key="schema"))
-    with pytest.raises(StoreError) as caught:
-        Store(store_url)
-    assert "runs export" in str(caught.value.advice)
-    with store._database.reading() as connection:
-        assert {row.key for row in connection.execute(select(schema.meta))} == {"schema", schema.REVISION}
 
 
 def test_many_may_open_a_new_store_at_once(store_url: str) -> None:
@@ -147,8 +114,3 @@ def test_many_may_open_a_new_store_at_once(store_url: str) -> None:
     for process in processes:
         out, errors = process.communicate(timeout=PATIENCE)
         assert out == "0\n", errors
-
-
-def test_the_tables_are_prefixed_so_that_a_shared_database_is_no_trap(store: Store) -> None:
-    with store._database.reading() as connection:
-        assert all(name.startswith("isoviz_") for name in inspect(connection).get_table_names())

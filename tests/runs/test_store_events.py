@@ -57,12 +57,6 @@ def started(data: str) -> Started:
     )
 
 
-def test_events_keep_the_times_at_which_they_happened(store: Store, config: Make) -> None:
-    run_id = begun(store, config())
-    store.append(run_id, [step(1), step(2)], times=[1.5, 2.25])
-    assert [event["time"] for _, event in store.events(run_id)] == [1.5, 2.25]
-
-
 def test_non_finite_numbers_are_null(store: Store, config: Make) -> None:
     run_id = begun(store, config())
     store.append(
@@ -129,12 +123,6 @@ def test_a_failed_append_leaves_nothing(store: Store, config: Make, monkeypatch:
     assert store.events(run_id) == []
     assert store.get(run_id).status == "running"
     assert store.append(run_id, [step(1)]) == 1
-
-
-def test_a_queued_run_takes_no_events(store: Store, config: Make) -> None:
-    (run_id,) = store.create([config()])
-    with pytest.raises(StoreError, match="it is queued"):
-        store.append(run_id, [step(1)])
 
 
 APPENDER = """

@@ -11,12 +11,12 @@ import pytest
 from sqlalchemy import update
 
 from isoviz.errors import StoreError
-from isoviz.events import Checkpointed, Entered, Stopped
+from isoviz.events import Checkpointed, Stopped
 from isoviz.runs import schema
 from isoviz.runs.identity import host_name
 from isoviz.runs.store import Store
 from tests.runs.conftest import Make
-from tests.runs.reports import ENDINGS, FAILED, FINISHED, begun, step
+from tests.runs.reports import ENDINGS, FAILED, FINISHED, begun
 
 
 def test_claims_take_the_oldest_first(store: Store, config: Make) -> None:
@@ -123,14 +123,6 @@ def test_run_that_a_user_stopped_is_not_requeued(store: Store, config: Make, use
     assert store.get(run_id).status == "stopped"
 
 
-def test_run_stopped_while_waiting_can_be_claimed_again(store: Store, config: Make) -> None:
-    (run_id,) = store.create([config()])
-    store.request_stop(run_id)
-    store.requeue(run_id)
-    row = store.claim("me", "cpu")
-    assert row is not None and row.id == run_id
-
-
 @pytest.mark.parametrize("status", ["queued", "running", "finished", "diverged"])
 def test_other_runs_cannot_be_resumed(store: Store, config: Make, status: str) -> None:
     (run_id,) = store.create([config()])
@@ -141,15 +133,6 @@ def test_other_runs_cannot_be_resumed(store: Store, config: Make, status: str) -
     with pytest.raises(StoreError, match=rf"it is {status} \(allowed: failed, lost, stopped\)"):
         store.requeue(run_id)
     assert store.get(run_id).status == status
-
-
-def test_a_resumed_run_can_be_reserved(store: Store, config: Make) -> None:
-    run_id = begun(store, config())
-    store.append(run_id, [FAILED])
-    store.requeue(run_id, claim="shell")
-    assert store.claim("runner", "cpu") is None
-    row = store.claim("shell", "cpu", id=run_id)
-    assert row is not None and row.resume
 
 
 def test_stopping(store: Store, config: Make) -> None:
@@ -166,14 +149,6 @@ def test_stopping(store: Store, config: Make) -> None:
     assert (store.get(running).status, store.signals(running).stop) == ("running", True)
     assert (store.get(done).status, store.signals(done).stop) == ("finished", False)
     assert store.claim("me", "cpu") is None
-
-
-def test_stopping_a_resumed_run_that_waits_names_its_checkpoint(store: Store, config: Make) -> None:
-    run_id = begun(store, config())
-    store.append(run_id, [Checkpointed(step=40, epoch=1, path="c"), Stopped(step=40)])
-    store.requeue(run_id)
-    store.request_stop(run_id)
-    assert store.events(run_id)[-1][1]["step"] == 40
 
 
 def test_silent_runs_are_found(store: Store, config: Make) -> None:
@@ -218,24 +193,6 @@ def test_an_unclaimed_run_is_back_in_its_place(store: Store, config: Make) -> No
     assert again is not None and again.id == ids[0]
     store.release(again.id, row.attempt)
     assert store.get(again.id).status == "running", "only the attempt that claimed it gives it back"
-
-
-def test_attempts_are_the_workers_that_began_it(store: Store, config: Make) -> None:
-    (run_id,) = store.create([config()])
-    assert store.get(run_id).attempts == 0
-    abandoned = store.claim("a runner that dies", "cpu")
-    assert abandoned is not None
-    store.release(run_id, abandoned.attempt)
-    for count in (1, 2, 3):
-        row = store.claim("me", "cpu")
-        assert row is not None
-        store.append(run_id, [Entered(phase="loading")], attempt=row.attempt)
-        store.append(run_id, [step(count), Stopped(step=0)], attempt=row.attempt)
-        assert store.get(run_id).attempts == count
-        store.requeue(run_id)
-        assert store.get(run_id).attempts == count, "a run that waits again has not begun again"
-    store.request_stop(run_id)
-    assert store.get(run_id).attempts == 3
 
 
 def test_a_second_stop_ends_a_run_at_once(store: Store, config: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from isoviz.errors import InputError
-from isoviz.runs import reading
-from isoviz.runs.examples import Library
-from isoviz.runs.rows import UnreadableRunError, row_of
+from isoviz.runs.rows import UnreadableRunError
 from isoviz.runs.store import Store
 from isoviz.runs.summaries import RunSummary, summary_of
 from tests.dashboard.made_up import config as resolved
@@ -55,19 +53,6 @@ def test_columns_match_the_complete_run(store: Store) -> None:
             name: value for name, value in vars(from_events).items() if name not in beside
         }
         assert {kind: of for kind, of in from_columns.numbers.items() if kind != "baseline"} == from_events.numbers
-
-
-def test_undefined_numbers_come_with_their_reason_or_none(store: Store) -> None:
-    run = finish(store, resolved(), 0.5, None)
-    summary = only(store, run)
-    assert summary.isotropy["isoscore_star"] is None
-    assert summary.undefined.keys() <= summary.isotropy.keys()
-
-
-def test_a_queued_run_has_its_configuration_only(store: Store, config: Make) -> None:
-    (run,) = store.create([config(seed=5)])
-    summary = only(store, run)
-    assert (summary.seed, summary.numbers, summary.eval_rows, summary.message) == (5, {}, None, "")
 
 
 def test_filters_and_pages_are_of_the_database(store: Store, config: Make) -> None:
@@ -134,18 +119,6 @@ def test_one_run_that_cannot_be_read_leaves_the_lists_of_the_others(store: Store
     assert [run.id for run in store.summaries()] == [bad, good]
     store.delete(bad)
     assert store.unreadable() == [] and [run.id for run in store.summaries()] == [good]
-
-
-def test_only_runs_that_cannot_be_read_are_read_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, bad = (finish(store, resolved(seed=seed), 0.5, 0.5) for seed in (0, 1))
-    damage(store, bad, "config")
-    assert [run.id for run in store.unreadable()] == [bad]
-    read: list[str] = []
-    monkeypatch.setattr(
-        reading, "row_of", lambda record, position: read.append(record["id"]) or row_of(record, position)
-    )
-    assert Library(store).summaries()[0].unreadable and store.unreadable()
-    assert read == [bad, bad]
 
 
 def test_a_damaged_summary_is_listed_with_the_reason(store: Store) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from itertools import pairwise
 
@@ -89,26 +88,3 @@ def test_two_apps_run_each_run_once_and_one_takes_over(app: App, local: Store, c
     first.wait()
     (run_id,) = local.create([config()])
     assert ended(local, run_id).status == "finished"
-
-
-def test_a_runner_takes_over_in_the_same_process(
-    start_runner: Start, local: Store, config: Make, my_workers: Workers
-) -> None:
-    before = set(threading.enumerate())  # other tests of this process may have left some of their libraries' threads
-
-    def threads() -> list[str]:
-        return [thread.name for thread in set(threading.enumerate()) - before if thread.name.startswith("runner")]
-
-    first = start_runner()
-    first.expect()
-    until(lambda: len(my_workers()) == 1)
-    second = start_runner()
-    until(lambda: threads() == ["runner"] * 2)
-    time.sleep(0.5)
-    assert second.is_alive
-    assert len(my_workers()) == 1, "who waits for the lock keeps no spare"
-    first.close()
-    (run_id,) = local.create([config()])
-    assert ended(local, run_id).status == "finished"
-    second.close()
-    assert threads() == []

@@ -14,7 +14,7 @@ from isoviz.events import Event
 from isoviz.metrics.record import Measurement
 from isoviz.models.adapter import HeadedModel
 from isoviz.training import measuring, processes, shrinkage
-from isoviz.training.evaluation import Evaluator, Rows
+from isoviz.training.evaluation import EncodedSplits, Evaluator
 from isoviz.training.heads import Head
 from isoviz.training.loop import train
 from tests import tiny
@@ -61,7 +61,7 @@ def measured(cfg: RunConfig, model: HeadedModel, head: Head) -> tuple[dict[str, 
     """Metrics with the loss, and isotropy, of a model as after an epoch of that run."""
     processes.begin()
     accelerator = Accelerator(cpu=True, mixed_precision="no")
-    rows = Rows(tasks.load(head.task, cfg.data, cfg.direction, cfg.max_train, cfg.max_eval), head, cfg)
+    rows = EncodedSplits(tasks.load(head.task, cfg.data, cfg.direction, cfg.max_train, cfg.max_eval), head, cfg)
     head.prepare(model, rows.train)
     evaluator = Evaluator(model, head, rows, accelerator, lambda: None)
     validated = evaluator.validate(cfg.probe_size)

@@ -15,7 +15,6 @@ from isoviz.models import folding, sources
 from isoviz.models.adapter import load_network
 from isoviz.training import predictions, weights
 from isoviz.training.reload import reload
-from tests import tiny
 from tests.tiny import TinyModels
 from tests.training import running
 
@@ -64,21 +63,3 @@ def test_a_stopped_run_ends_as_an_uninterrupted_one_and_its_adapters_merge(
     with torch.no_grad():
         batch = head.tokenizer(frame["sentence"].tolist(), padding=True, return_tensors="pt")
         torch.testing.assert_close(library(**batch).logits, scores, atol=1e-5, rtol=1e-4)
-
-
-@pytest.mark.parametrize("pooling", ["mean", "echo"])
-def test_a_number_is_learnt_from_pairs_without_sinks(tiny_models: TinyModels, tmp_path: Path, pooling: str) -> None:
-    data = tiny.write("regression", tmp_path / "data")
-    settings = {"kind": "regression", "pooling": pooling, "without_sinks": True}
-    cfg = configured(tiny_models, "gpt2", data, "isobn", epochs=4, **settings)
-    events = running.run(cfg, tmp_path / "run")
-    assert events[-1].kind == "finished"
-    losses = [event.loss for event in running.of(events, "evaluated")]
-    assert losses[-1] < 0.5 * losses[0]
-    (started,) = running.of(events, "started")
-    assert any("no mark between the two texts" in note for note in started.notes)
-    clouds = events[-1].isotropy.clouds
-    tokens = clouds["layer_1"].n
-    assert clouds["layers"].n == 2 * tokens
-    for name, cloud in clouds.items():
-        assert (f"0 of {tokens:,} tokens were left out as attention sinks" in cloud.notes) == name.startswith("layer")

@@ -61,15 +61,3 @@ def test_both_splits_are_scored_and_the_first_is_measured(tiny_models, tmp_path,
     assert evaluated[-1].metrics["accuracy_mismatched"] == pytest.approx(
         accuracy_score(*zip(*scored, strict=True)), abs=1e-12
     )
-
-
-def test_a_folder_without_them_and_capped_ones(tiny_models, tmp_path):
-    folder = write_mnli(tmp_path / "one", train=16, validation_matched=8)
-    events = run(tiny_models("bert"), folder, tmp_path / "a", epochs=1)
-    assert set(events[-1].metrics) == {*("accuracy", "macro-f1", "loss", "epoch")}
-    (note,) = next(event.notes for event in events if event.kind == "started")
-    assert "no mismatched split" in note
-    folder = write_mnli(tmp_path / "two", train=16, validation_matched=8, validation_mismatched=8)
-    capped = run(tiny_models("bert"), folder, tmp_path / "b", epochs=1, max_eval=3)
-    thirds = 3 * capped[-1].metrics["accuracy_mismatched"]
-    assert thirds == pytest.approx(round(thirds))

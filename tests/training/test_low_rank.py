@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from pydantic_core import to_jsonable_python
 from safetensors.torch import load_file
 
-from dashboard.shared.reading import CHECKS
 from isoviz import tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.events import Event, Finished, Started, Stepped, Stopped
-from isoviz.jobs.answering import called
-from isoviz.jobs.worker import load
 from isoviz.models import folding, low_rank, sources
 from isoviz.models.adapter import load_network
 from isoviz.models.low_rank import LowRank
@@ -87,14 +82,6 @@ def test_a_run_is_resumed_to_the_same_numbers_and_saved_with_merged_weights(tmp_
     assert not any(word in name for name in changed for word in (".key.", "embeddings", "intermediate"))
 
 
-def test_nothing_changes_before_the_first_step() -> None:
-    network = load_network(sources.resolve(BERT), 2, seed=0).eval()
-    ids = torch.arange(5, 13).unsqueeze(0)
-    before = network(input_ids=ids).logits
-    low_rank.add(network, "classification", LowRank(4, 16, 0.0), seed=0)
-    assert torch.equal(network(input_ids=ids).logits, before)
-
-
 @pytest.mark.parametrize(
     ("family", "kind"), [("t5", "span"), ("modernbert", "classification"), ("distilbert", "classification")]
 )
@@ -108,13 +95,6 @@ def test_families_for_which_peft_names_no_layers(family: str, kind: HeadKind, ti
     assert not any("lora_" in name for name, _ in network.named_parameters())
 
 
-def test_a_writing_network_keeps_its_output_layer() -> None:
-    network = load_network(sources.resolve("demo/tiny-bart", "seq2seq"), 1, seed=0, kind="seq2seq")
-    low_rank.add(network, "seq2seq", LowRank(4, 16, 0.0), seed=0)
-    trains = [name for name, weight in network.named_parameters() if weight.requires_grad]
-    assert trains and all("lora_" in name for name in trains)
-
-
 @pytest.mark.parametrize("targets", ["nonsense", "query, nonsense", "classifier", "LayerNorm", "uery"])
 def test_names_that_are_no_layer_are_refused_before_the_launch(targets: str) -> None:
     with pytest.raises(
@@ -124,35 +104,11 @@ def test_names_that_are_no_layer_are_refused_before_the_launch(targets: str) -> 
     assert e.value.field == "lora_targets"
 
 
-def test_the_form_checks_names_in_a_separate_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    def call_here(function: str, arguments: dict[str, Any], returns: Any, **options: Any) -> Any:
-        crossed = json.loads(json.dumps(to_jsonable_python(arguments)))
-        return json.loads(called(load(function), crossed))["value"]
-
-    monkeypatch.setattr("dashboard.shared.reading.guarded.call", call_here)
-    for targets, problem in (("query", ""), ("nonsense", "no linear layer 'nonsense'")):
-        answer = CHECKS.targets_problem(sources.resolve(BERT), "classification", (targets,))
-        assert problem in answer and bool(answer) is bool(problem)
-
-
-def test_the_order_of_layer_names_makes_no_other_setup() -> None:
-    plans = [planned(lora_targets=names) for names in ("query,value", "value, query", "value,  query")]
-    assert {plan.lora_targets for plan in plans} == {"query, value"} and len({plan.setup_key() for plan in plans}) == 1
-
-
 @pytest.mark.parametrize("method", ["spectrum_pol", "spectrum_exp"])
 def test_methods_of_the_output_layer_are_refused_where_it_is_frozen(method: str) -> None:
     with pytest.raises(InputError, match=f"'{method}' acts on the output layer's weights, which LoRA freezes"):
         planned(method, "demo/tiny-bart", "demo/translation")
     assert planned(method).lora_rank == 4  # a classifier's output layer trains
-
-
-def test_other_settings_of_lora_make_no_second_setup() -> None:
-    assert planned(lora_rank=0, lora_alpha=32.0).identity == planned(lora_rank=0).identity
-    assert planned(lora_alpha=32.0).identity != planned().identity
-    assert "--lora-rank 4 --lora-alpha 32" in planning.command([planned(lora_alpha=32.0)])
-    with pytest.raises(InputError, match="lora_targets"):
-        planned(lora_targets="query;")
 
 
 @pytest.mark.parametrize("family", ["gpt2", "bert", "roberta"])
@@ -175,11 +131,3 @@ def test_frozen_weights_in_bfloat16_train_resume_and_merge(
     with torch.no_grad():
         logits = model(**head.tokenizer(["w1 w2"], return_tensors="pt")).logits
     assert logits.dtype == torch.float32 and torch.isfinite(logits).all()
-
-
-def test_a_dtype_without_lora_is_refused() -> None:
-    with pytest.raises(InputError, match="dtype: only with LoRA") as refused:
-        planning.expand(["demo/tiny-bert"], ["demo/acceptability"], [("baseline", {})], [0], dtype="bfloat16")
-    assert refused.value.field == "dtype"
-    (config,) = planning.expand(["demo/tiny-bert"], ["demo/acceptability"], [("baseline", {})], [0], lora_rank=2)
-    assert "dtype" not in config.setup_key()

@@ -14,7 +14,7 @@ from isoviz.errors import IsoVizError
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.training import heads, memory, processes
-from isoviz.training.evaluation import Rows
+from isoviz.training.evaluation import EncodedSplits
 from tests import tiny
 from tests.training.running import config, of, run
 
@@ -50,7 +50,7 @@ def test_parts_add_up_to_the_whole_batch(tiny_models, tmp_path, kind, parts):
     )
     task, source = tasks.get(cfg.task), sources.resolve(cfg.model)
     head = heads.head_for(task, load_tokenizer(source), cfg)
-    rows = Rows(tasks.load(task, cfg.data), head, cfg, (0, 1))
+    rows = EncodedSplits(tasks.load(task, cfg.data), head, cfg, (0, 1))
     method = methods.get("spectrum_exp" if kind == "classification" else "baseline")
     model = HeadedModel(load_network(source, head.num_labels, 0, kind), method(method.Params()), kind).eval()
     batch = next(iter(rows.loader))
@@ -94,29 +94,3 @@ def test_what_depends_on_the_batch_fails_with_advice(tiny_models, cola, tmp_path
     assert caught.value.field == "batch_size"
     assert methods.get(slug).title in caught.value.advice
     assert "smaller batch size" in caught.value.advice
-
-
-def test_one_row_that_does_not_fit_ends_the_run(tiny_models, cola, tmp_path, fits):
-    fits["rows"] = 0
-    with pytest.raises(IsoVizError, match="of 8 rows, each split in 8"):
-        run(config(tiny_models("bert"), cola, epochs=1), tmp_path)
-    assert fits["seen"] == 4  # 8, 4, 2 and 1 rows
-
-
-def test_other_errors_are_not_taken_for_it(tiny_models, cola, tmp_path, monkeypatch):
-    def broken(*args: Any, **options: Any) -> None:
-        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
-
-    monkeypatch.setattr(memory, "backward", broken)
-    with pytest.raises(RuntimeError, match="shapes"):
-        run(config(tiny_models("bert"), cola, epochs=1), tmp_path)
-    assert memory.is_short(MemoryError())
-    assert memory.is_short(RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried ..."))
-
-
-def test_which_methods_depend_on_the_batch():
-    free = {slug for slug in methods.catalogue() if not methods.get(slug).of_rows_together}
-    assert free >= {"baseline", "isolayer", "spectrum_exp", "spectrum_pol"}
-    assert not free & {"isobn", "istar", "batchnorm", "cosreg"}
-    assert methods.get("isobn+spectrum_exp").of_rows_together
-    assert not methods.get("isolayer+spectrum_exp").of_rows_together

@@ -12,7 +12,6 @@ from accelerate.state import GradientState
 
 from isoviz import methods
 from isoviz.config import RunConfig
-from isoviz.training import optimisation
 from isoviz.training.optimisation import clip_before_step, make_optimizer, make_scheduler, step_rows_read
 from tests.training.running import at_step, config, run
 
@@ -41,15 +40,6 @@ def ids(parameters):
     return {id(parameter) for parameter in parameters}
 
 
-def test_without_own_groups_there_are_two():
-    model = Small()
-    decayed, plain = make_optimizer(model, settings()).param_groups
-    assert ids(decayed["params"]) == ids([model.linear.weight, model.own.weight])
-    assert ids(plain["params"]) == ids([model.linear.bias, model.own.bias])
-    assert (decayed["weight_decay"], plain["weight_decay"]) == (0.05, 0.0)
-    assert decayed["lr"] == plain["lr"] == 0.1
-
-
 def test_own_group_has_its_own_settings_and_its_parameters_are_in_no_other():
     model = Small(own_group)
     group = own_group(model)
@@ -61,21 +51,6 @@ def test_own_group_has_its_own_settings_and_its_parameters_are_in_no_other():
     assert (own["lr"], own["eps"], own["weight_decay"]) == (0.4, 1e-6, 0.01)
     assert "clip" not in own  # checkpoints store groups as they are; the limit is the method's to say again
     assert group[0]["clip"] == 1.0
-
-
-@pytest.mark.parametrize("schedule", ["constant", "linear", "polynomial"])
-def test_the_schedule_scales_each_groups_own_rate(schedule):
-    optimizer = make_optimizer(Small(own_group), settings())
-    scheduler = make_scheduler(optimizer, settings(schedule=schedule, warmup_ratio=0.25), 8)
-    rates = []
-    for _ in range(8):
-        rates.append([group["lr"] for group in optimizer.param_groups])
-        optimizer.step()
-        scheduler.step()
-    assert scheduler.get_last_lr()[0] == optimizer.param_groups[0]["lr"]
-    for run_rate, _, own_rate in rates:
-        assert own_rate == pytest.approx(4 * run_rate, rel=1e-6, abs=1e-6)  # the polynomial one ends at 1e-7 for all
-    assert [rate[0] for rate in rates[:3]] == pytest.approx([0.0, 0.05, 0.1])
 
 
 @pytest.fixture(autouse=True)
@@ -117,11 +92,6 @@ def test_only_the_own_groups_gradients_are_cut_and_only_when_they_are_long():
     assert 0 < own < 0.1  # short ones are left as they are
 
 
-def test_the_sum_of_accumulated_parts_is_cut_once():
-    ((own, _),) = gradients_at_the_step(Accelerator(cpu=True, gradient_accumulation_steps=3), 3, 1000.0)
-    assert own == pytest.approx(1.0, rel=1e-4)
-
-
 def test_scaled_gradients_are_cut_at_the_scaled_limit():
     # in half precision a fused optimiser is handed scaled gradients and the scale, and divides in its kernel
     parameter = torch.nn.Parameter(torch.zeros(4))
@@ -153,16 +123,6 @@ def test_before_the_first_step_every_method_is_the_baseline(tiny_models, cola, t
         first_loss[slug] = losses(events)[1]["task"]
     assert set(evaluated.values()) == {evaluated["baseline"]}
     assert first_loss["baseline"] == first_loss["istar"] == first_loss["cosreg"]
-
-
-def test_the_flow_leaves_dropout_and_the_encoder_alone(tiny_models, cola, tmp_path):
-    # with one row a batch the map never starts and stays the identity to the task: its loss must then make no difference
-    initial_losses = []
-    for name in ("baseline", "flow"):
-        cfg = config(tiny_models("bert"), cola, name, epochs=1, max_train=8, batch_size=1)
-        initial_losses.append([terms["task"] for terms in losses(run(cfg, tmp_path / name)).values()])
-    assert len(initial_losses[0]) == 8
-    assert initial_losses[0] == initial_losses[1]
 
 
 def trained_tables(by_rows, weight_decay, read=300, reload_at=None):
@@ -206,13 +166,6 @@ def test_a_table_stepped_by_rows_is_the_table_stepped_whole(weight_decay, read):
         if reload_at is not None:
             uninterrupted, _ = trained_tables(True, weight_decay, read)
             assert torch.equal(by_rows, uninterrupted)
-
-
-def test_a_run_on_a_cpu_steps_its_token_table_by_rows(tiny_models, cola, tmp_path, monkeypatch):
-    given = []
-    monkeypatch.setattr(optimisation, "step_rows_read", lambda optimizer, table: given.append(table))
-    run(config(tiny_models("bert"), cola, epochs=1), tmp_path)
-    assert [type(table) for table in given] == [torch.nn.Embedding]
 
 
 @pytest.mark.parametrize("schedule", ["constant", "linear", "polynomial"])

@@ -63,24 +63,6 @@ def test_a_commit_is_pinned_when_the_branch_has_moved(server, tiny_models, data,
     assert model.network.config.model_type == "bert"
 
 
-def test_a_commit_that_is_gone_is_reported(server, tiny_models, data, tmp_path, monkeypatch):
-    first = server.add(NAME, tiny_models("bert"))
-    cfg = config(NAME, data)
-    run(cfg, tmp_path / "run", at_step(1))
-    shutil.rmtree(tmp_path / "cache" / "models--acme--tiny")
-    with (
-        looking_at(server.endpoint, tmp_path / "cache", monkeypatch, offline=True),
-        pytest.raises(
-            ModelError, match=f"is not on this machine and the hub .*; a run continues with .* \\({first[:10]}\\)"
-        ),
-    ):
-        run(cfg, tmp_path / "run", resume=True)
-    server.repositories.clear()
-    server.add(NAME, tiny_models("roberta"))
-    with pytest.raises(ModelError, match=f"'{NAME}@{first}' has no such revision on the hub"):
-        run(cfg, tmp_path / "run", resume=True)
-
-
 def test_a_changed_folder_is_reported_with_advice(tiny_models, data, tmp_path):
     folder = tmp_path / "model"
     shutil.copytree(tiny_models("bert"), folder)

@@ -10,7 +10,6 @@ import pytest
 
 from isoviz import tasks
 from isoviz.config import RunConfig
-from isoviz.errors import DataError
 from isoviz.runs import pretrained
 from isoviz.tasks import metrics
 from isoviz.training import predictions, weights
@@ -88,12 +87,3 @@ def test_many_rows_are_cut_and_that_is_reported(tmp_path, monkeypatch):
     stored = predictions.load(tmp_path)
     assert stored is not None
     assert (stored.rows, stored.epoch, stored.table["prediction"].tolist()) == (5, 3, [1, 1, 0])
-
-
-def test_none_and_broken(tmp_path):
-    assert predictions.load(tmp_path) is None
-    path = tmp_path / predictions.FILE
-    path.parent.mkdir()
-    path.write_bytes(b"PAR1 no parquet")
-    with pytest.raises(DataError, match=r"predictions.parquet of this run cannot be read: "):
-        predictions.load(tmp_path)

@@ -72,12 +72,3 @@ def test_the_prefix_precedes_the_texts(tiny_models, tmp_path, kind):
     for text, without in zip(read, plain, strict=True):
         first, *rest = without.split(" | ") if second else [without]
         assert text == " | ".join([f"w31 w32 {first}", *(f"w33 {event}" for event in rest)])
-
-
-def test_words_for_a_second_text_want_one(tiny_models, tmp_path):
-    folder = tiny.write("classification", tmp_path / "data")
-    with pytest.raises(ValueError, match="reads one text, so there is none after") as caught:
-        planned(tiny_models("t5"), "classification", folder, prefix="a | b")
-    assert caught.value.field == "prefix"
-    with pytest.raises(ValueError, match=r"prefix: expected a prefix, with at most one \|"):
-        planned(tiny_models("t5"), "classification", folder, prefix="a | b | c")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -54,50 +53,6 @@ def test_a_tracker_that_is_not_installed_is_refused_before_the_launch() -> None:
     with pytest.raises(InputError, match="run `pip install comet-ml`") as refused:
         planning.expand(["demo/tiny-bert"], ["demo/acceptability"], [("baseline", {})], [0], report_to="comet_ml")
     assert refused.value.field == "report_to"
-
-
-def test_a_tracker_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from accelerate import tracking as of_accelerate
-
-    class Offline(of_accelerate.WandBTracker):
-        def __init__(self, *_: object, **__: object) -> None:
-            pass
-
-        def start(self) -> None:
-            raise RuntimeError("no API key\nsecond line")
-
-    monkeypatch.setitem(of_accelerate.LOGGER_TYPE_TO_CLASS, "wandb", Offline)
-    config = RunConfig().model_copy(update={"report_to": "wandb"})
-    with (
-        pytest.raises(InputError, match="wandb did not start: no API key second line"),
-        tracking.reporting(config, tmp_path, print),
-    ):
-        pass
-
-
-def test_a_tracker_sees_no_command_line_and_writes_to_the_folder_of_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from accelerate import tracking as of_accelerate
-
-    arguments = ["isoviz", "train", "--store", "postgresql://isoviz:secret@db/runs"]
-    monkeypatch.setattr(sys, "argv", arguments)
-    monkeypatch.delenv("WANDB_DIR", raising=False)
-    seen: list[object] = []
-
-    class Recorder(of_accelerate.WandBTracker):
-        def start(self) -> None:
-            seen.extend([self.init_kwargs["dir"], Path(self.init_kwargs["dir"]).is_dir(), *sys.argv])
-
-        def store_init_configuration(self, values: dict[str, object]) -> None: ...
-
-        def finish(self) -> None: ...
-
-    monkeypatch.setitem(of_accelerate.LOGGER_TYPE_TO_CLASS, "wandb", Recorder)
-    config = RunConfig().model_copy(update={"report_to": "wandb"})
-    with tracking.reporting(config, tmp_path / "a-run", print):
-        assert seen == [str(tmp_path / "a-run" / tracking.FOLDER), True, "isoviz"]
-        assert sys.argv == arguments
 
 
 def test_a_tracker_that_stops_answering_does_not_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
