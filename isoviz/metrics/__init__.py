@@ -30,7 +30,7 @@ MODULE_OF = {
     "SmallSampleWarning": "cloud",
     "StdHistogram": "dimensions",
     "UndefinedWarning": "cloud",
-    "alignment_interval": "positives",
+    "alignment_interval": "directions",
     "correlation_order": "dimensions",
     "cosine_penalty": "penalties",
     "describe": "summary",

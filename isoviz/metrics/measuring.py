@@ -9,8 +9,8 @@ import numpy as np
 
 from isoviz import metrics
 from isoviz.metrics.cloud import Estimate
-from isoviz.metrics.cosine import indistinct
 from isoviz.metrics.dimensions import dead_dimensions, outliers_of
+from isoviz.metrics.directions import indistinct
 from isoviz.metrics.partition_function import WeightSample, row_norms
 from isoviz.metrics.protocol import COSTS, CloudKind, Cost, Metric
 from isoviz.metrics.record import PENDING, CloudRecord, Dimensions, Reading, WeightsRecord

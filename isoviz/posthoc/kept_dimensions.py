@@ -7,19 +7,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.bibliography import entries
 from isoviz.errors import InputError
 from isoviz.posthoc.factored import FactoredCloud
 from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
-
-BIBTEX = """\
-@inproceedings{kusupati2022matryoshka,
-  title={Matryoshka Representation Learning},
-  author={Kusupati, Aditya and Bhatt, Gantavya and Rege, Aniket and Wallingford, Matthew and Sinha, Aditya and
-          Ramanujan, Vivek and Howard-Snyder, William and Chen, Kaifeng and Kakade, Sham and Jain, Prateek and Farhadi, Ali},
-  booktitle={Advances in Neural Information Processing Systems},
-  year={2022}
-}
-"""
 
 
 class TruncationParams(Params):
@@ -43,7 +34,7 @@ class Truncation(CataloguedTransform):
     title = "Truncation"
     summary = "Keeps the first k dimensions unchanged. Models trained for truncation (Matryoshka) lose little."
     equation = r"y = (x_1, \dots, x_k)"
-    paper = Paper("Kusupati et al. 2022", BIBTEX)
+    paper = Paper("Kusupati et al. 2022", entries()["kusupati2022matryoshka"])
     Params = TruncationParams
     params: TruncationParams
     traps = (
@@ -75,16 +66,6 @@ class Truncation(CataloguedTransform):
         kept = self._kept(cloud.width)
         factors = np.isin(np.arange(cloud.width), kept).astype(np.float64)
         return replace(cloud.scaled(factors, mean=cloud.mean[kept]), basis=np.eye(cloud.width)[kept])
-
-
-TAKESHITA = """\
-@article{takeshita2025randomly,
-  title={Randomly Removing 50\\% of Dimensions in Text Embeddings has Minimal Impact on Retrieval and Classification Tasks},
-  author={Takeshita, Sotaro and Takeshita, Yurina and Ruffinelli, Daniel and Ponzetto, Simone Paolo},
-  journal={arXiv preprint arXiv:2508.17744},
-  year={2025}
-}
-"""
 
 
 class RandomDimensionsParams(Params):
@@ -122,7 +103,7 @@ class RandomDimensions(Truncation):
     title = "Random dimensions dropped"
     summary = "Drops a random share of the dimensions and keeps the others unchanged."
     equation = r"y = (x_i)_{i \in K},\quad |K| = \max(1,\, d - \mathrm{round}(p\,d))"
-    paper = Paper("Takeshita et al. 2025", TAKESHITA)
+    paper = Paper("Takeshita et al. 2025", entries()["takeshita2025randomly"])
     Params = RandomDimensionsParams  # type: ignore[assignment]
     params: RandomDimensionsParams  # type: ignore[assignment]
     traps = (
@@ -161,7 +142,7 @@ class WithoutDimension(Truncation):
     title = "One dimension dropped"
     summary = "Drops one dimension. A curve over its number shows which dimensions raise a read-out and which lower it."
     equation = r"y = (x_1, \dots, x_{i-1}, x_{i+1}, \dots, x_d)"
-    paper = Paper("Takeshita et al. 2025", TAKESHITA)
+    paper = Paper("Takeshita et al. 2025", entries()["takeshita2025randomly"])
     Params = WithoutDimensionParams  # type: ignore[assignment]
     params: WithoutDimensionParams  # type: ignore[assignment]
     traps = (

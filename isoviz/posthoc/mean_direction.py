@@ -7,17 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.bibliography import entries
 from isoviz.metrics.moments import centre
 from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper
-
-BIBTEX = """\
-@article{ren2025correcting,
-  title={Correcting Mean Bias in Text Embeddings: A Refined Renormalization with Training-Free Improvements on MMTEB},
-  author={Ren, Xingyu and Sun, Youran and Liang, Haoyu},
-  journal={arXiv preprint arXiv:2511.11041},
-  year={2025}
-}
-"""
 
 
 class MeanRemoval(CataloguedTransform):
@@ -35,7 +27,7 @@ class MeanRemoval(CataloguedTransform):
         r"y = \lVert x \rVert \, r / \lVert r \rVert,\quad r = x - (x \cdot \hat\mu)\,\hat\mu,\quad "
         r"\hat\mu = \mu / \lVert \mu \rVert"
     )
-    paper = Paper("Ren et al. 2025", BIBTEX)
+    paper = Paper("Ren et al. 2025", entries()["ren2025correcting"])
     traps = (
         "Points on the line of the mean map to 0; points near it are stretched a lot, including their noise.",
         "A cloud with mean 0 does not change, because there is no direction to remove; see `removed`.",

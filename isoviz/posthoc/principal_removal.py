@@ -8,20 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.bibliography import entries
 from isoviz.errors import InputError
 from isoviz.metrics.moments import centre
 from isoviz.posthoc.directions import principal_axes
 from isoviz.posthoc.factored import FactoredCloud
 from isoviz.posthoc.protocol import Affine, CataloguedTransform, Effects, Learnt, Paper, Params, parameter
-
-BIBTEX = """\
-@inproceedings{mu2018allbutthetop,
-  title={All-but-the-Top: Simple and Effective Postprocessing for Word Representations},
-  author={Mu, Jiaqi and Viswanath, Pramod},
-  booktitle={International Conference on Learning Representations},
-  year={2018}
-}
-"""
 
 
 class AllButTheTopParams(Params):
@@ -62,7 +54,7 @@ class AllButTheTop(CataloguedTransform):
     title = "All-but-the-top"
     summary = "Centres the cloud and removes its few directions of largest variance."
     equation = r"y = \tilde x - \sum_{i \le D} (u_i \cdot \tilde x)\, u_i,\quad \tilde x = x - \mu"
-    paper = Paper("Mu & Viswanath 2018", BIBTEX)
+    paper = Paper("Mu & Viswanath 2018", entries()["mu2018allbutthetop"])
     Params = AllButTheTopParams
     params: AllButTheTopParams
     traps = (
@@ -127,18 +119,6 @@ class AllButTheTop(CataloguedTransform):
         return Affine(matrix, -mean if self.params.literal else -mean @ matrix)
 
 
-CLUSTER_BIBTEX = """\
-@inproceedings{rajaee2021cluster,
-  title={A Cluster-based Approach for Improving Isotropy in Contextual Embedding Space},
-  author={Rajaee, Sara and Pilehvar, Mohammad Taher},
-  booktitle={Proceedings of the 59th Annual Meeting of the Association for Computational Linguistics and the 11th
-    International Joint Conference on Natural Language Processing (Volume 2: Short Papers)},
-  pages={575--584},
-  year={2021}
-}
-"""
-
-
 class ClusterBasedParams(Params):
     """Parameters of the cluster-based transform."""
 
@@ -189,7 +169,7 @@ class ClusterBased(CataloguedTransform):
     equation = (
         r"y = \tilde x - \sum_{i \le D} (u^{(c)}_i \cdot \tilde x)\, u^{(c)}_i,\quad \tilde x = x - \mu_c,\; c = c(x)"
     )
-    paper = Paper("Rajaee & Pilehvar 2021", CLUSTER_BIBTEX)
+    paper = Paper("Rajaee & Pilehvar 2021", entries()["rajaee2021cluster"])
     Params = ClusterBasedParams
     params: ClusterBasedParams
     traps = (

@@ -7,21 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.bibliography import entries
 from isoviz.metrics.moments import centre
 from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
 
-PAPER = Paper(
-    "Kisako et al. 2026",
-    """\
-@article{kisako2026when,
-  title={When Is 0.1\\% Enough? Analyzing the Combined Effects of Dimensionality Reduction and Quantization on Text Embedding
-    Compression},
-  author={Kisako, Riku and Tsukagoshi, Hayato and Sasano, Ryohei},
-  journal={arXiv preprint arXiv:2606.01074},
-  year={2026}
-}
-""",
-)
+PAPER = Paper("Kisako et al. 2026", entries()["kisako2026when"])
 STAYS = "an encoder in training has no stored vectors to compress"
 
 

@@ -7,22 +7,12 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.bibliography import entries
 from isoviz.metrics.dimensions import dimension_std
 from isoviz.posthoc.factored import FactoredCloud
 from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
 
-ISOSCORE_PAPER = Paper(
-    "Rudman et al. 2022",
-    """\
-@inproceedings{rudman2022isoscore,
-  title={IsoScore: Measuring the Uniformity of Embedding Space Utilization},
-  author={Rudman, William and Gillman, Nate and Rayne, Taylor and Eickhoff, Carsten},
-  booktitle={Findings of the Association for Computational Linguistics: ACL 2022},
-  pages={3325--3339},
-  year={2022}
-}
-""",
-)
+ISOSCORE_PAPER = Paper("Rudman et al. 2022", entries()["rudman2022isoscore"])
 
 
 class ShiftParams(Params):
@@ -110,19 +100,6 @@ class Scale(CataloguedTransform):
         return cloud.scaled(self.params.factor, mean=cloud.mean * self.params.factor)
 
 
-BIBTEX = """\
-@article{mezzadri2007generate,
-  title={How to Generate Random Matrices from the Classical Compact Groups},
-  author={Mezzadri, Francesco},
-  journal={Notices of the American Mathematical Society},
-  volume={54},
-  number={5},
-  pages={592--604},
-  year={2007}
-}
-"""
-
-
 class RotationParams(Params):
     """Parameters of a random rotation."""
 
@@ -146,7 +123,7 @@ class Rotation(CataloguedTransform):
     title = "Random rotation"
     summary = "Rotates the cloud about the origin without changing its shape."
     equation = r"y = xR,\quad R^\top R = I"
-    paper = Paper("Mezzadri 2007", BIBTEX)
+    paper = Paper("Mezzadri 2007", entries()["mezzadri2007generate"])
     Params = RotationParams
     params: RotationParams
     traps = (

@@ -11,7 +11,7 @@ from reference_clouds import spread_cloud
 from scipy.special import ive, loggamma
 
 from isoviz import metrics
-from isoviz.metrics import UndefinedWarning, sphere, uniformity
+from isoviz.metrics import UndefinedWarning, directions, uniformity
 
 
 def by_loops(x):
@@ -22,7 +22,7 @@ def by_loops(x):
 @pytest.mark.parametrize("n, d", [(2, 3), (31, 5), (12, 40)])
 @pytest.mark.parametrize("block", [1_000_000, 50])
 def test_against_loops(n, d, block, monkeypatch):
-    monkeypatch.setattr(sphere, "_BLOCK", block)
+    monkeypatch.setattr(directions, "_BLOCK", block)
     x = spread_cloud(n, d)
     assert isinstance(uniformity(x), float) and uniformity(x) == pytest.approx(by_loops(x), abs=1e-12)
     assert uniformity(torch.from_numpy(x)).item() == pytest.approx(by_loops(x), abs=1e-12)
