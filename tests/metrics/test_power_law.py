@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 import torch
 from reference_clouds import ORACLE_CLOUDS, whitened
 from sklearn.decomposition import PCA
 
-from isoviz.metrics import SmallSampleWarning, UndefinedWarning, alpha_req, describe
-from isoviz.metrics.streaming import CovarianceAccumulator
+from isoviz.metrics import alpha_req, describe
 
 pytestmark = pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarning")
 
@@ -92,45 +89,3 @@ def test_rounding_errors_of_single_precision_are_no_direction():
     normalised = torch.nn.functional.layer_norm(torch.from_numpy(x).float(), (64,))
     assert alpha_req(normalised) < 0.3
     assert float(alpha_req(normalised)) == pytest.approx(by_polyfit(normalised.double().numpy(), 7, 57), rel=1e-4)
-
-
-def test_running_sums_are_enough():
-    x = decaying(0, 300, 120)
-    sums = CovarianceAccumulator(120)
-    for part in np.array_split(x, 7):
-        sums.update(part)
-    from isoviz.metrics.measuring import measure_cloud
-
-    assert measure_cloud(sums.sample(), "layers", "tokens").number("alpha_req") == pytest.approx(alpha_req(x), rel=1e-9)
-
-
-def test_twenty_times_as_many_points_as_dimensions_are_enough_where_alpha_is_1():
-    rng = np.random.default_rng(0)
-    for d, draws in ((2, 400), (8, 100), (64, 10)):
-        scale = np.arange(1, d + 1.0) ** -0.5
-        values = [alpha_req(rng.normal(size=(20 * d, d)) * scale) for _ in range(draws)]
-        assert 1 <= np.mean(values) <= 1.2
-
-
-@pytest.mark.parametrize(
-    "x, reason",
-    [
-        (np.zeros((0, 3)), "at least 2 points, got 0"),
-        (np.full((7, 3), 0.1), "all points are equal"),
-        (np.nextafter(0.1, np.eye(3)), "all points are equal"),
-        (np.outer(np.arange(9.0), [1.0, 2.0, 3.0]), "vary in one direction only"),
-        (np.arange(9.0)[:, None], "vary in one direction only"),
-    ],
-)
-def test_undefined(x, reason):
-    with pytest.warns(UndefinedWarning, match=reason):
-        assert np.isnan(alpha_req(x))
-
-
-def test_few_points_are_reported():
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        alpha_req(decaying(0, 20, 30))
-    assert [warning.category for warning in caught] == [SmallSampleWarning]
-    (note,) = describe(decaying(0, 20, 30), twonn=False)["warnings"]
-    assert "alpha_req" in note.split(" read high")[0].split(" read low")[1]

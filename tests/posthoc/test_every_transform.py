@@ -222,10 +222,6 @@ def test_the_affine_form_is_the_transform(name, n, d, seed):
     np.testing.assert_allclose(affine.of_points(dev), image, atol=1e-9 * unit)
 
 
-def test_a_chain_of_clusters_has_no_affine_form():
-    assert MAKE["chain with clusters"]().fit(cloud()).affine() is None
-
-
 def test_a_chain_fits_each_step_on_what_came_before():
     train, dev = cloud(), cloud(9, seed=1)
     fitted = chain([posthoc.all_but_the_top(remove=2), posthoc.isobn(), posthoc.pca_whitening(components=3)])
@@ -235,14 +231,6 @@ def test_a_chain_fits_each_step_on_what_came_before():
     expected = third.transform(second.transform(first.transform(dev)))
     np.testing.assert_allclose(fitted.fit(train).transform(dev), expected, rtol=1e-12)
     assert fitted.steps[0].removed == 2
-
-
-def test_invalid_chains():
-    same = posthoc.zca()
-    with pytest.raises(InputError, match="same object twice"):
-        chain([same, same])
-    with pytest.raises(InputError, match="consists of transforms, got str"):
-        chain(["zca"])
 
 
 @everyone
@@ -278,12 +266,3 @@ def test_a_damaged_state_is_refused(spec, arrays, reason):
     state = posthoc.zca().fit(cloud()).state()
     with pytest.raises(InputError, match=reason):
         from_state({"spec": {**state["spec"], **spec}, "arrays": {**state["arrays"], **arrays}})
-
-
-def test_a_damaged_chain_is_refused():
-    state = MAKE["chain"]().fit(cloud()).state()
-    for spec in ({"steps": "none"}, {"width": "8"}):
-        with pytest.raises(InputError, match="a saved 'chain'"):
-            from_state({"spec": {**state["spec"], **spec}, "arrays": state["arrays"]})
-    with pytest.raises(InputError, match="must hold 'spec' and 'arrays'"):
-        from_state({"slug": "zca"})
