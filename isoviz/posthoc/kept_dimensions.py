@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from isoviz.bibliography import entries
 from isoviz.errors import InputError
 from isoviz.posthoc.factored import FactoredCloud
-from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
 
 
 class TruncationParams(Params):
@@ -41,9 +41,6 @@ class Truncation(CataloguedTransform):
         "Unless the model was trained for truncation, the first dimensions are no better than any others. PCA whitening keeps "
         "the directions that vary most.",
         "Vectors of length 1 become shorter: use cosine similarity, or normalise again.",
-    )
-    effects = Effects(
-        isoscore="that of the first k dimensions alone", ev="of k dimensions", mean_cosine="of k dimensions"
     )
     training = "a head in training can read any dimensions; Matryoshka losses train an encoder for truncation"
     ARRAYS = {"matrix": "dk"}
@@ -110,9 +107,6 @@ class RandomDimensions(Truncation):
         "One draw says little: compare several seeds.",
         "If a few dimensions dominate, the effect depends on whether they are among the dropped ones.",
     )
-    effects = Effects(
-        isoscore="that of the kept dimensions alone", ev="of k dimensions", mean_cosine="of the kept dimensions"
-    )
     training = "a head in training can read any dimensions"
 
     def image_width(self, d: int) -> int:
@@ -148,11 +142,6 @@ class WithoutDimension(Truncation):
     traps = (
         "Some dimensions raise a read-out by chance when they are dropped: with 95 % intervals about one in 40 does so significantly.",
         "Effects of single dimensions do not add up: two dimensions with the same content replace each other.",
-    )
-    effects = Effects(
-        isoscore="up if the dimension dominates, else hardly changes",
-        ev="of d − 1 dimensions",
-        mean_cosine="of the others",
     )
     training = "a head in training can read any dimensions"
 

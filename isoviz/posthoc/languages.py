@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from isoviz.bibliography import entries
 from isoviz.errors import InputError
 from isoviz.posthoc.groups import Groups
-from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
 
 CENTRING = Paper("Libovický et al. 2020", entries()["libovicky2020language"])
 REMOVAL = Paper("Yang et al. 2021", entries()["yang2021simple"])
@@ -58,11 +58,6 @@ class LanguageRemoval(CataloguedTransform):
         "The rows to be transformed need labels too; those without a known language are treated as the average row.",
         "A language with one row in the fit set maps it to 0; see `single`.",
         "If topics differ between languages, part of the topic is removed with the language.",
-    )
-    effects = Effects(
-        isoscore="up if languages lie in separate clusters",
-        ev="down if the strongest directions separate languages",
-        mean_cosine="mean: centred in each language; directions: near 0 if the means made it large",
     )
     training = "an encoder in training would learn new language directions"
     ARRAYS = {"means": "gd", "directions": "gdr"}

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from isoviz.bibliography import entries
 from isoviz.metrics.moments import centre
-from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper
+from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper
 
 
 class MeanRemoval(CataloguedTransform):
@@ -32,11 +32,6 @@ class MeanRemoval(CataloguedTransform):
         "Points on the line of the mean map to 0; points near it are stretched a lot, including their noise.",
         "A cloud with mean 0 does not change, because there is no direction to remove; see `removed`.",
         "Only the direction of the mean is removed: the image is not centred, and it spans one dimension less.",
-    )
-    effects = Effects(
-        isoscore="up if the cloud also varies most along its mean; at most (d − 2)/(d − 1)",
-        ev="reaches 1 at k = d − 1",
-        mean_cosine="near 0 if the mean made it large; **not centred**",
     )
     ARRAYS = {"direction": "d", "floor": "k"}
     COUNTS = ("removed",)

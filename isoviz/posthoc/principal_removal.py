@@ -13,7 +13,7 @@ from isoviz.errors import InputError
 from isoviz.metrics.moments import centre
 from isoviz.posthoc.directions import principal_axes
 from isoviz.posthoc.factored import FactoredCloud
-from isoviz.posthoc.protocol import Affine, CataloguedTransform, Effects, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import Affine, CataloguedTransform, Learnt, Paper, Params, parameter
 
 
 class AllButTheTopParams(Params):
@@ -62,11 +62,6 @@ class AllButTheTop(CataloguedTransform):
         "variance.",
         "If the D-th and the next direction have equal variance, the choice between them is arbitrary.",
         "The literal form leaves a constant vector in every point; it changes cosines but not IsoScore.",
-    )
-    effects = Effects(
-        isoscore="up if few directions dominate, **down** on an isotropic cloud (d − D of d directions remain)",
-        ev="starts at λ_{D+1}/Σ_{j>D}λ_j",
-        mean_cosine="centred; a constant vector remains if `literal`",
     )
     training = "it removes directions of a finished cloud; an encoder in training would develop new dominant directions"
     ARRAYS = {"mean": "d", "directions": "dr"}
@@ -176,11 +171,6 @@ class ClusterBased(CataloguedTransform):
         "All points of a cluster with at most D + 1 points become zero; `flattened` counts these clusters.",
         "Cluster means are not added back: if the clusters match the classes, the transform removes what separates them.",
         "The map is not affine: it jumps at the border between clusters. It also depends on the k-means seed.",
-    )
-    effects = Effects(
-        isoscore="usually up: the spread between clusters is removed",
-        ev="usually down",
-        mean_cosine="centred in each cluster",
     )
     training = "its clusters come from a finished cloud and would have to be recomputed at every step"
     ARRAYS = {"origin": "d", "centroids": "cd", "means": "cd", "directions": "cdr"}

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Affine",
     "CataloguedTransform",
-    "Effects",
     "InTraining",
     "Learnt",
     "Paper",
@@ -108,15 +107,6 @@ class InTraining:
     method: str
     params: Mapping[str, ParamValue]
     note: str
-
-
-@dataclass(frozen=True)
-class Effects:
-    """Effects of a transform on the isotropy of its fit set; a few words or a formula each."""
-
-    isoscore: str = "not stated"
-    ev: str = "not stated"
-    mean_cosine: str = "not stated"
 
 
 class Transform:
@@ -223,7 +213,6 @@ class CataloguedTransform(Transform):
         title, summary, equation, paper, traps: as for a method.
         Params: its parameters.
         variants: papers of named variants that other parameter values give, by name.
-        effects: its effects on isotropy.
         ARRAYS: the learnt arrays, with one letter for each axis; "d" is the width of the fit set.
         COUNTS: the names of `Learnt.counts`, which are attributes of the fitted transform.
         coordinates: the coordinates that `act` needs on a `FactoredCloud`: "any", "own" or "principal". None if it cannot act
@@ -238,7 +227,6 @@ class CataloguedTransform(Transform):
     Params: ClassVar[type[Params]] = Params
     traps: ClassVar[tuple[str, ...]] = ()
     variants: ClassVar[Mapping[str, Paper]] = {}
-    effects: ClassVar[Effects] = Effects()
     ARRAYS: ClassVar[Mapping[str, str]]
     COUNTS: ClassVar[tuple[str, ...]] = ()
     coordinates: ClassVar[Kind | None] = None

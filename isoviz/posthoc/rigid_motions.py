@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from isoviz.bibliography import entries
 from isoviz.metrics.dimensions import dimension_std
 from isoviz.posthoc.factored import FactoredCloud
-from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
 
 ISOSCORE_PAPER = Paper("Rudman et al. 2022", entries()["rudman2022isoscore"])
 
@@ -42,11 +42,6 @@ class Shift(CataloguedTransform):
     params: ShiftParams
     traps = (
         "Only quantities measured from the origin change: cosines and a trained classifier's output change, IsoScore does not.",
-    )
-    effects = Effects(
-        isoscore="unchanged",
-        ev="unchanged",
-        mean_cosine="tends to 1 as |t| grows; **not centred**",
     )
     training = "a head in training absorbs a shift into its bias, so nothing would change"
     ARRAYS = {"offset": "d"}
@@ -87,7 +82,6 @@ class Scale(CataloguedTransform):
     Params = ScaleParams
     params: ScaleParams
     traps = ("A trained classifier keeps its bias, so its decisions change although the shape of the cloud does not.",)
-    effects = Effects(isoscore="unchanged", ev="unchanged", mean_cosine="unchanged")
     training = "a head in training absorbs the unit into its weights; the effect is that of a different learning rate"
     ARRAYS = {"scale": "d"}
     coordinates = "any"
@@ -130,7 +124,6 @@ class Rotation(CataloguedTransform):
         "A classifier trained on the old coordinates cannot read the new ones; a retrained one loses nothing.",
         "Spread and correlation of single dimensions change, so a diagonal transform after it has a different effect.",
     )
-    effects = Effects(isoscore="unchanged", ev="unchanged", mean_cosine="unchanged")
     training = "a head in training rotates with the cloud, so nothing would change"
     ARRAYS = {"matrix": "dd"}
     coordinates = "any"

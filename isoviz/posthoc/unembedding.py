@@ -12,7 +12,7 @@ from pydantic import field_validator
 from isoviz.bibliography import entries
 from isoviz.errors import InputError
 from isoviz.posthoc.directions import peak_signs
-from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
 
 if TYPE_CHECKING:
     from isoviz.models.sources import ModelSource
@@ -69,11 +69,6 @@ class EmbedFilter(CataloguedTransform):
         "are accepted, but the directions mean nothing there.",
         "Masked language models have a further layer before the unembedding, so their last-layer states are other vectors.",
         "Nothing is centred, and the directions do not depend on your vectors.",
-    )
-    effects = Effects(
-        isoscore="up if the cloud varies most along the edge directions",
-        ev="of k dimensions",
-        mean_cosine="down if frequent tokens made it large; **not centred**",
     )
     training = "the unembedding matrix is not part of a fine-tuned encoder"
     ARRAYS = {"matrix": "dk"}

@@ -12,7 +12,7 @@ from isoviz.bibliography import entries
 from isoviz.errors import InputError
 from isoviz.posthoc.directions import Axes, peak_signs, principal_axes
 from isoviz.posthoc.factored import FactoredCloud
-from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
 from isoviz.posthoc.ridge import RidgeParams, words
 
 TOLERANCE = 1e-7
@@ -148,11 +148,6 @@ class ZCA(Whitening):
         "cloud, a mild effect on another, and swamp the variance of a third.",
         "At full strength the directions with the least variance, often noise, get the same weight as those with the most.",
     )
-    effects = Effects(
-        isoscore="rises with s; at s = 1 it is 1, or (r − 1)/(d − 1) at rank r",
-        ev="k/d at s = 1, k/r at rank r",
-        mean_cosine="centred",
-    )
     ARRAYS = {"mean": "d", "matrix": "dd"}
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
@@ -207,11 +202,6 @@ class PCAWhitening(Whitening):
         "rotate them.",
         "With fewer points than dimensions the fit set becomes perfectly white in its own span; other points do not.",
         "Directions with almost no variance become columns of zeros; see `dropped`.",
-    )
-    effects = Effects(
-        isoscore="as `zca`; 1 within its k columns",
-        ev="as `zca`",
-        mean_cosine="centred; exactly as `zca`, if no column is cut",
     )
     ARRAYS = {"mean": "d", "matrix": "dk"}
 
