@@ -169,7 +169,7 @@ def transforms_part() -> str:
 
 
 def _transform_row(kind: type[CataloguedTransform]) -> tuple[str, ...]:
-    effects = [*reference.effects(kind).values()] or ["", "", ""]
+    effects = [*reference.effects(kind.slug).values()] or ["", "", ""]
     papers = [kind.paper.short, *(f"{what}: {paper.short}" for what, paper in kind.variants.items())]
     ratio = reference.costs()["transforms"].get(kind.slug)
     return (

@@ -97,9 +97,10 @@ def direction(method: type[Method]) -> str:
 
 
 @functools.cache
-def effects(kind: type[CataloguedTransform]) -> Mapping[str, str]:
+def effects(slug: str) -> Mapping[str, str]:
     """What a transform does to a cloud of 500 points in 16 dimensions whose spread falls from 8 to 0.25, around a mean of 2: title
     of a measure → `before → after`. Empty for a transform that needs more than points."""
+    kind = posthoc.get(slug)
     if kind.needs:
         return {}
     points = np.random.default_rng(0).normal(size=(500, 16)) * np.geomspace(8, 0.25, 16) + 2

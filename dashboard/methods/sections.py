@@ -158,7 +158,7 @@ def _transforms_overview(items: Mapping[str, type[CataloguedTransform]]) -> None
         {
             "Transform": item.title,
             "What it does": item.summary,
-            **reference.effects(item),
+            **reference.effects(item.slug),
             "Time ÷ IsoScore": reference.costs()["transforms"].get(item.slug),
             "Paper": item.paper.short,
         }
@@ -241,7 +241,7 @@ def _transform(kind: type[CataloguedTransform]) -> None:
         kind,
         kind.summary,
         {
-            **reference.effects(kind),
+            **reference.effects(kind.slug),
             "Cost": reference.cost(kind),
             "In What-if": "moves every point, in the background" if kind.coordinates is None else "instant",
             "Paper": f"{kind.paper.title} ({kind.paper.short})",
