@@ -39,7 +39,7 @@ ENCODER_MODULES: Final = (
     "pandas",
     "safetensors.numpy",
     "scipy.cluster.hierarchy",
-    "isoviz.metrics.summary",
+    "isoviz.metrics.measuring",
 )
 # Their threads are created at import, keep its priority, and later compute for the order.
 _THREADED: Final = ("numpy", "scipy.linalg")

@@ -33,7 +33,7 @@ MODULE_OF = {
     "alignment_interval": "directions",
     "correlation_order": "dimensions",
     "cosine_penalty": "penalties",
-    "describe": "summary",
+    "describe": "measuring",
     "epps_pulley_test": "gaussian",
     "isoscore_from_covariance": "scores",
     "isoscore_interval": "intervals",

@@ -36,7 +36,6 @@ def _of_each(metric: str, points: Points, read: Callable[[Sample], NDArray[np.fl
     return like(points, read(sample))
 
 
-_BLOCK = 2**18  # correlations in memory at a time
 ROUNDING_OF_MEANS = 1e-5
 """Means closer than this share of the median spread differ by rounding only: that of float32 sums, with room to spare."""
 DEAD = 1e-10
@@ -215,14 +214,8 @@ def _mean_abs_correlation(sample: Sample) -> Estimate:
         return undefined("fewer than two dimensions vary")
     if sample.collapsed:
         return undefined(COLLAPSED)
-    if sample.points is None or sample.n >= sample.d:
-        total = sample.abs_correlation.sum() - sample.d
-    else:  # few points of many dimensions: the (d, d) matrix would take most of the time and memory
-        scale = np.where(sample.varies, 1.0 / (np.where(sample.varies, sample.std, 1.0) * np.sqrt(sample.n)), 0.0)
-        unit = sample._centred[0] * scale
-        blocks = np.array_split(unit, -(-(unit.shape[1] ** 2) // _BLOCK), axis=1)
-        total = sum(np.abs(block.T @ unit).sum() for block in blocks) - count
-    return Estimate(float(total / (count * (count - 1))))
+    total = float(sample.abs_correlation.sum()) - sample.d
+    return Estimate(total / (count * (count - 1)))
 
 
 _ISOBN_PAPER = Citation("Zhou et al. 2021", "zhou2021isobn", 2021, "arXiv:2005.02178")

@@ -238,14 +238,6 @@ class CovarianceAccumulator:
         """Σ‖x̃‖⁴ over the centred points; 0 before the first point. Overflows long before the points do."""
         return 0.0 if self.count == 0 else float(self._quartic)
 
-    @property
-    def trace(self) -> float:
-        """Total variance, divisor count − 1; undefined for fewer than two points."""
-        if self.count < 2:
-            warn_undefined("trace", too_few(self.count))
-            return float("nan")
-        return float(self._scatter.diagonal().sum()) / (self.count - 1)
-
     def isoscore(self) -> float:
         """IsoScore of everything added so far."""
         return self._score("isoscore", plug_in_estimate)

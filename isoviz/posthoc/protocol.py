@@ -324,27 +324,27 @@ class CataloguedTransform(Transform):
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Restore the fitted transform from `state`; `InputError` if names, shapes or entries are invalid."""
-        spec = state["spec"]
-        if spec.get("slug") != cls.slug:
-            raise InputError(f"a saved '{cls.slug}' was expected, got '{spec.get('slug')}'")
-        params, counts, stored = spec.get("params"), spec.get("counts"), state["arrays"]
+        spec, stored = state["spec"], state["arrays"]
+        params, counts = spec.get("params"), spec.get("counts")
         if not isinstance(params, Mapping) or not isinstance(counts, Mapping) or set(counts) != set(cls.COUNTS):
             raise InputError(f"a saved '{cls.slug}' must hold its 'params' and the 'counts' {sorted(cls.COUNTS)}")
-        if not all(isinstance(count, int) for count in counts.values()):
-            raise InputError(f"the counts of a saved '{cls.slug}' must be integers, got {dict(counts)}")
-        transform = cls(**params)
         if set(stored) != set(cls.ARRAYS):
             raise InputError(f"a saved '{cls.slug}' holds {sorted(cls.ARRAYS)}, got {sorted(stored)}")
-        arrays = {name: np.array(value) for name, value in stored.items()}
-        if any(value.dtype != np.float64 for value in arrays.values()):
-            raise InputError(f"the arrays of a saved '{cls.slug}' must be float64")
+        transform, arrays = cls(**params), {name: np.array(value) for name, value in stored.items()}
         sizes: dict[str, int] = {}
         for name, letters in cls.ARRAYS.items():
-            shape = arrays[name].shape
-            expected = tuple(sizes.setdefault(letter, size) for letter, size in zip(letters, shape, strict=False))
-            if len(shape) != len(letters) or shape != expected or not np.isfinite(arrays[name]).all():
-                raise InputError(f"'{name}' of a saved '{cls.slug}' must be finite of shape ({', '.join(letters)})")
-        transform._learnt = Learnt(arrays, dict(counts))
+            array = arrays[name]
+            expected = tuple(map(sizes.setdefault, letters, array.shape))
+            if (
+                array.ndim != len(letters)
+                or array.shape != expected
+                or array.dtype != np.float64
+                or not np.isfinite(array).all()
+            ):
+                raise InputError(
+                    f"'{name}' of a saved '{cls.slug}' must be finite float64 of shape ({', '.join(letters)})"
+                )
+        transform._learnt = Learnt(arrays, {name: int(count) for name, count in counts.items()})
         return transform
 
     def _fit(self, x: NDArray[np.float64], eps: float, groups: Groups | None = None) -> None:

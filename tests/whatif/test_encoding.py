@@ -19,8 +19,7 @@ from isoviz.exploring import encoders
 from isoviz.jobs import queue
 from isoviz.runs.store import Store
 from isoviz.whatif import chains, embeddings, notebook
-from isoviz.whatif.embeddings import load
-from isoviz.whatif.encoding import ENCODING
+from isoviz.whatif.embeddings import ENCODING, load
 from isoviz.whatif.engine import WhatIf, train_layer
 from isoviz.whatif.images import NotReadyError
 from isoviz.whatif.request import STORE, LayerRequest, _key, refuse_kind, request_for
