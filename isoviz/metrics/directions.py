@@ -166,7 +166,6 @@ UNIFORMITY = Metric(
     r" \hat u_i = x_i / \lVert x_i \rVert",
     function=uniformity,
     estimate=_uniformity,
-    differentiable=True,
     cost="pairs",
     from_sums=False,
     most=2_000,

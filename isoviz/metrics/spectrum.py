@@ -237,7 +237,6 @@ RANKME = Metric(
     function=rankme,
     estimate=_rankme,
     minimum=1,
-    differentiable=True,
     cost="eigenvalues",
     axis="log",
     decimals=1,

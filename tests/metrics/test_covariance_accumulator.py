@@ -114,9 +114,8 @@ def test_the_state_gives_the_accumulator_back(kind, tmp_path):
 def test_bad_states_are_refused():
     state = accumulate(np.eye(3), [3]).state()
     for change, reason in [
-        ({"scatter": np.eye(2)}, r"scatter in the accumulator's state must be \(3, 3\), got \(2, 2\)"),
+        ({"scatter": np.eye(2)}, r"scatter in the accumulator's state must be finite of shape \(3, 3\)"),
         ({"cubic": np.full(3, np.nan)}, "cubic in the accumulator's state must be finite"),
-        ({"count": -1}, "must not be negative, got -1"),
     ]:
         with pytest.raises(ValueError, match=reason):
             CovarianceAccumulator.from_state({**state, **change})
