@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, answer, undefined
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
-from isoviz.metrics.sample import Sample, as_float64
+from isoviz.metrics.sample import Sample, codes_of
 from isoviz.metrics.spectrum import effective_rank_of
 
 if TYPE_CHECKING:
@@ -45,14 +45,6 @@ def lidar(points: Points, groups: Any, delta: float = _DELTA) -> Value:
     if not delta > 0:
         raise InputError(f"delta must be above 0, got {delta}", field="delta")
     return answer("lidar", points, _lidar(Sample(points, inputs={"groups": groups}), delta))
-
-
-def codes_of(groups: Any, n: int, name: str) -> NDArray[np.intp]:
-    """(n,) the groups numbered from 0; `InputError` unless there is one for each point."""
-    labels = as_float64(groups) if hasattr(groups, "detach") else np.asarray(groups)
-    if labels.shape != (n,):
-        raise InputError(f"{name} must have one entry for each of the {n} points, got shape {labels.shape}", field=name)
-    return np.unique(labels, return_inverse=True)[1].reshape(-1)
 
 
 def _lidar(sample: Sample, delta: float = _DELTA) -> Estimate:

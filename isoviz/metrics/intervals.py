@@ -26,7 +26,7 @@ from isoviz.metrics.moments import (
     unbiased_estimate,
     unbiased_sums,
 )
-from isoviz.metrics.sample import Sample
+from isoviz.metrics.sample import Sample, codes_of
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points
@@ -131,7 +131,7 @@ def one_per_group(points: Points, groups: ArrayLike, seed: int = 0) -> Any:
     """
     shape = tuple(np.shape(points))
     check_shape(shape, "points")
-    labels = _codes(groups, shape[0])
+    labels = codes_of(groups, shape[0])
     shuffled = np.random.default_rng(seed).permutation(shape[0])
     _, first = np.unique(labels[shuffled], return_index=True)
     rows = np.sort(shuffled[first])
@@ -288,7 +288,7 @@ def _checked_interval(
         raise InputError(f"level must lie between 0 and 1, got {level}")
     sample = Sample(points)
     n, d = sample.n, sample.d
-    codes = None if groups is None else _codes(groups, n)
+    codes = None if groups is None else codes_of(groups, n)
     if sample.moments is None:
         interval = Interval.missing(too_few(n), n, d, level, n)
     else:
@@ -298,19 +298,6 @@ def _checked_interval(
     elif estimator == "plain":
         warn_if_small(metric, n, d, depth=2)
     return interval
-
-
-def _codes(groups: ArrayLike, n: int) -> NDArray[np.int64]:
-    """(n,) group numbers 0 .. G − 1 from any labels."""
-    raw: Any = groups
-    labels = raw.detach().cpu().numpy() if is_tensor(raw) else np.asarray(raw)
-    if labels.shape != (n,):
-        raise InputError(f"groups must name the group of each of the {n} points, shape ({n},), got {labels.shape}")
-    if labels.dtype.kind not in "biufSU":
-        raise InputError(f"groups must be numbers or strings, got an array of type {labels.dtype}")
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise InputError("groups must be finite, got labels that are nan or infinite")
-    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
 def student_quantile(probability: float, freedom: int) -> float:
