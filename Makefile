@@ -51,7 +51,7 @@ core: $(VENV)/.dev
 
 # The lowest versions that pyproject.toml allows, with some tests of the rooms that use them. torch and the tools of the tests are
 # the pinned ones: they come after the lowest versions on the path.
-LOWEST_TESTS := tests/metrics/test_isoscore.py tests/metrics/test_records.py tests/statistics/test_two_samples.py \
+LOWEST_TESTS := tests/metrics/test_scores.py tests/metrics/test_records.py tests/statistics/test_two_samples.py \
 	tests/posthoc/test_whitening.py tests/tasks/test_files.py tests/models/test_adapter.py
 lowest: $(VENV)/.dev
 	rm -rf .lowest && $(PYTHON) -m venv .lowest

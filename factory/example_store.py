@@ -316,12 +316,12 @@ def _copy_files(folder: Path, target: Path, row: RunRow, title: str) -> set[int]
 
 def _write_embeddings(store: Store, row: RunRow, target: Path) -> str:
     """The vectors that the run's head reads, and the head; the example's id."""
-    from isoviz.whatif import encoding
+    from isoviz.whatif.embeddings import compute as encode_run
     from isoviz.whatif.request import STORE, request_for
 
     starts = store.events_of_kind(row.id, Started, limit=1)
     request = request_for(row, store.folder_of(row.id), starts[0].data_fingerprint if starts else "")
-    facts, arrays = encoding.compute(request, _silent)
+    facts, arrays = encode_run(request, _silent)
     name = example_id(row.id)
     _write_result(
         target / STORE.name / name, {**facts, "run": name}, {key: _halved(value) for key, value in arrays.items()}

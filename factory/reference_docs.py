@@ -165,20 +165,18 @@ def _measure_section(metric: Metric) -> str:
 def transforms_part() -> str:
     """A table of the transforms, and the caveats of each."""
     kinds = reference.of_this_project(posthoc.catalogue().values())
-    header = ("transform", "equation", "IsoScore", "EV_k", "mean cosine", "in What-if", "time ÷ IsoScore", "paper")
+    header = ("transform", "equation", "IsoScore", "EV₁", "mean cosine", "in What-if", "time ÷ IsoScore", "paper")
     return "\n\n".join([_table(header, map(_transform_row, kinds)), *map(_transform_section, kinds)])
 
 
 def _transform_row(kind: type[CataloguedTransform]) -> tuple[str, ...]:
-    effects = kind.effects
+    effects = [*reference.effects(kind.slug).values()] or ["", "", ""]
     papers = [kind.paper.short, *(f"{what}: {paper.short}" for what, paper in kind.variants.items())]
     ratio = reference.costs()["transforms"].get(kind.slug)
     return (
         f"`{kind.slug}`",
         f"${kind.equation}$",
-        effects.isoscore,
-        effects.ev,
-        effects.mean_cosine,
+        *effects,
         "slower: moves every point" if kind.coordinates is None else "at once",
         "" if ratio is None else f"{ratio:g}",
         "; ".join(papers),

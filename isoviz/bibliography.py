@@ -1,5 +1,4 @@
-"""BibTeX entries by key, for tasks, model families and measures, from `bibliography.bib`. Methods and transforms define their
-own."""
+"""BibTeX entries by key, for tasks, model families, measures and transforms, from `bibliography.bib`. Methods define their own."""
 
 from __future__ import annotations
 

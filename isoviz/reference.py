@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel
 
-from isoviz import bibliography, methods, posthoc
+from isoviz import bibliography, methods, metrics, posthoc
 from isoviz.formatting import sentence
 from isoviz.methods.protocol import Method
 from isoviz.metrics.protocol import CHANGES, Change, Metric
-from isoviz.parameters import bounds_text, choices_of, extra, sweep_title
+from isoviz.parameters import bounds_text, choices_of, extra, start_values, sweep_title
 from isoviz.posthoc.protocol import CataloguedTransform
 
 CHANGE_WORDS: Mapping[Change, str] = {
@@ -93,6 +94,19 @@ def direction(method: type[Method]) -> str:
     """The method's effect on isotropy, from its `effects`, which the conformance suite measures; empty if it declares none."""
     moves = [_MOVES[effect].format(_MEASURES.get(name, name)) for name, effect in method.effects.items()]
     return sentence("; ".join(moves))
+
+
+@functools.cache
+def effects(slug: str) -> Mapping[str, str]:
+    """What a transform does to a cloud of 500 points in 16 dimensions whose spread falls from 8 to 0.25, around a mean of 2: title
+    of a measure → `before → after`. Empty for a transform that needs more than points."""
+    kind = posthoc.get(slug)
+    if kind.needs:
+        return {}
+    points = np.random.default_rng(0).normal(size=(500, 16)) * np.geomspace(8, 0.25, 16) + 2
+    clouds = points, kind(**start_values(kind.Params)).fit_transform(points)
+    shown = [metrics.get(slug) for slug in ("isoscore", "ev_1", "mean_cosine")]
+    return {one.heading: " → ".join(f"{one.evaluate(cloud):z.2f}" for cloud in clouds) for one in shown}
 
 
 def unchanged_and_changed(metric: Metric) -> tuple[list[Change], list[Change]]:

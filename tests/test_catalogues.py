@@ -58,7 +58,7 @@ METRIC = """
     import numpy as np
 
     from isoviz.metrics.cloud import Estimate
-    from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
+    from isoviz.metrics.protocol import Metric
 
     def lab_length(points):
         return float(np.linalg.norm(points, axis=1).mean())
@@ -66,15 +66,7 @@ METRIC = """
     METRICS = Metric(
         slug="lab_length",
         title="Mean length",
-        symbol="L",
         sees="How long the vectors are.",
-        blind_to="Cannot see directions.",
-        range=Range("0 upwards", constant(0.0)),
-        at_isotropy=AtIsotropy("no single value"),
-        unchanged_by=frozenset({"rotation", "order", "duplicates"}),
-        enough=EnoughPoints("1", "unknown"),
-        paper=Citation("The lab", "lab2026", 2026, "no paper"),
-        equation="L",
         function=lab_length,
         estimate=lambda sample: Estimate(lab_length(sample.points)),
         minimum=1,

@@ -22,7 +22,7 @@ from isoviz import metrics
 from isoviz.exploring import shrinkage, user_sets
 from isoviz.exploring.results import ViewResult
 from isoviz.formatting import sentence
-from isoviz.metrics.cosine import indistinct
+from isoviz.metrics.directions import indistinct
 
 cached = functools.partial(
     st.cache_data, show_spinner=False, max_entries=64, hash_funcs={Pane: lambda pane: (*pane.place, pane.views)}

@@ -158,8 +158,7 @@ def _transforms_overview(items: Mapping[str, type[CataloguedTransform]]) -> None
         {
             "Transform": item.title,
             "What it does": item.summary,
-            "IsoScore": item.effects.isoscore.replace("**", ""),
-            "Mean cosine": item.effects.mean_cosine.replace("**", ""),
+            **reference.effects(item.slug),
             "Time ÷ IsoScore": reference.costs()["transforms"].get(item.slug),
             "Paper": item.paper.short,
         }
@@ -242,9 +241,7 @@ def _transform(kind: type[CataloguedTransform]) -> None:
         kind,
         kind.summary,
         {
-            "IsoScore": kind.effects.isoscore.replace("**", ""),
-            "EV_k": kind.effects.ev,
-            "Mean cosine": kind.effects.mean_cosine.replace("**", ""),
+            **reference.effects(kind.slug),
             "Cost": reference.cost(kind),
             "In What-if": "moves every point, in the background" if kind.coordinates is None else "instant",
             "Paper": f"{kind.paper.title} ({kind.paper.short})",

@@ -120,7 +120,7 @@ def begin() -> None:
     from isoviz.jobs.service import JobService
     from isoviz.runs import pretrained  # noqa: F401
     from isoviz.studies import jobs as study_jobs  # noqa: F401
-    from isoviz.whatif import encoding, engine, export, texts  # noqa: F401
+    from isoviz.whatif import embeddings, engine, export, texts  # noqa: F401
 
     make_private(home())  # contains views and caches, even if the runs are elsewhere
     _job_service = JobService(VIEW.prepare)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from dashboard.shared import wording
 from isoviz.formatting import sentence
-from isoviz.metrics.cosine import NOISE, indistinct
 from isoviz.metrics.dimensions import dead_words
+from isoviz.metrics.directions import NOISE, indistinct
 from isoviz.readouts import CATALOGUE, Comparison
 from isoviz.readouts.isotropy import sentence as comparison_of
 from isoviz.readouts.reading import Needs

@@ -17,8 +17,7 @@ from isoviz.readouts.division import Division
 from isoviz.runs.examples import is_example
 from isoviz.runs.naming import method_title
 from isoviz.runs.rows import RunRow
-from isoviz.whatif.embeddings import Embeddings, load
-from isoviz.whatif.encoding import ENCODING
+from isoviz.whatif.embeddings import ENCODING, Embeddings, load
 from isoviz.whatif.engine import engine_of
 from isoviz.whatif.request import KINDS, EncodingRequest, can_serve, request_for
 

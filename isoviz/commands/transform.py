@@ -17,7 +17,7 @@ from isoviz.commands.output import Answer, progress_bar
 from isoviz.errors import InputError
 from isoviz.formatting import fixed, sentence
 from isoviz.metrics.cloud import blocks, draw, resolution
-from isoviz.metrics.cosine import indistinct, mean_cosine_estimate
+from isoviz.metrics.directions import indistinct, mean_cosine_estimate
 from isoviz.metrics.moments import WHITENED
 from isoviz.metrics.sample import Sample
 from isoviz.metrics.streaming import CovarianceAccumulator

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, SerializerFunction
 
 from isoviz.errors import InputError
 from isoviz.formatting import fixed, sentence
-from isoviz.metrics.cosine import indistinct
+from isoviz.metrics.directions import indistinct
 
 
 class _Record(BaseModel):

@@ -36,7 +36,7 @@ ENCODER_MODULES: Final = (
     "pandas",
     "safetensors.numpy",
     "scipy.cluster.hierarchy",
-    "isoviz.metrics.summary",
+    "isoviz.metrics.measuring",
 )
 
 

@@ -1,4 +1,4 @@
-"""Statistics of single dimensions: spread, mean activation, rogue dimensions, correlations, and an ordering by correlation."""
+"""Statistics of single dimensions and entries: spread, mean activation, rogue dimensions, correlations and their order, massive entries."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ def _of_each(metric: str, points: Points, read: Callable[[Sample], NDArray[np.fl
     return like(points, read(sample))
 
 
-_BLOCK = 2**18  # correlations in memory at a time
 ROUNDING_OF_MEANS = 1e-5
 """Means closer than this share of the median spread differ by rounding only: that of float32 sums, with room to spare."""
 DEAD = 1e-10
@@ -206,9 +205,6 @@ def correlation_order(abs_corr: Points) -> NDArray[np.int64] | Array:
     return like(abs_corr, np.concatenate([live, last]).astype(np.int64))
 
 
-# ------------------------------------------------------------------------------------------------- catalogue
-
-
 def _mean_abs_correlation(sample: Sample) -> Estimate:
     """Mean |ρ| of distinct dimensions that vary (above 1e-12 of the largest σ)."""
     if sample.n < 2:
@@ -218,14 +214,8 @@ def _mean_abs_correlation(sample: Sample) -> Estimate:
         return undefined("fewer than two dimensions vary")
     if sample.collapsed:
         return undefined(COLLAPSED)
-    if sample.points is None or sample.n >= sample.d:
-        total = sample.abs_correlation.sum() - sample.d
-    else:  # few points of many dimensions: the (d, d) matrix would take most of the time and memory
-        scale = np.where(sample.varies, 1.0 / (np.where(sample.varies, sample.std, 1.0) * np.sqrt(sample.n)), 0.0)
-        unit = sample._centred[0] * scale
-        blocks = np.array_split(unit, -(-(unit.shape[1] ** 2) // _BLOCK), axis=1)
-        total = sum(np.abs(block.T @ unit).sum() for block in blocks) - count
-    return Estimate(float(total / (count * (count - 1))))
+    total = float(sample.abs_correlation.sum()) - sample.d
+    return Estimate(total / (count * (count - 1)))
 
 
 _ISOBN_PAPER = Citation("Zhou et al. 2021", "zhou2021isobn", 2021, "arXiv:2005.02178")
@@ -318,4 +308,74 @@ MEAN_ACTIVATION = Metric(
     gives="per dimension",
 )
 
-METRICS = (ABS_CORRELATION, ROGUE_SHARE, DIMENSION_STD, MEAN_ACTIVATION)
+
+_LEAST, _TIMES = 100.0, 1000.0
+"""Sun et al. (2024, section 2) call an entry massive if its magnitude exceeds 100 and about 1,000 times the median."""
+
+
+def massive_activation(points: Points) -> Value:
+    """max |x_ij| / median |x_ij| over all entries of a cloud (n, d).
+
+    For the tokens of one layer these are the largest and the median magnitude that Sun et al. (2024) plot by layer; as in their
+    code, the lower one of two middle values counts. Records note how many entries are massive by their definition (above 100
+    and 1,000 times the median), and what share of the sum of squares they hold.
+
+    Undefined (nan) without points or if the median is 0.
+
+    Args:
+        points: (n, d); a tensor result carries no gradient.
+    """
+    return answer("massive_activation", points, _massive_activation(Sample(points)))
+
+
+def _massive_activation(sample: Sample) -> Estimate:
+    if sample.n == 0:
+        return undefined("there are no points")
+    assert sample.points is not None
+    magnitudes = np.abs(sample.points).ravel()
+    middle = (magnitudes.size - 1) // 2
+    magnitudes.partition(middle)
+    median, largest = float(magnitudes[middle]), float(magnitudes[middle:].max())
+    if not largest / np.finfo(np.float64).max < median:
+        return undefined("the median entry is 0")
+    note = ""
+    if largest > max(_LEAST, _TIMES * median):
+        above = magnitudes[magnitudes > max(_LEAST, _TIMES * median)] / largest
+        magnitudes /= largest
+        share = float(above @ above) / float(magnitudes @ magnitudes)
+        entries = f"{len(above):,} entries" if len(above) > 1 else "1 entry"
+        note = f"finds {entries} above 100 and 1,000 times the median, with {share:.0%} of the sum of squares"
+    return Estimate(largest / median, note=note)
+
+
+MASSIVE_ACTIVATION = Metric(
+    slug="massive_activation",
+    place=95,
+    title="Massive activation",
+    label="Max ÷ median",
+    symbol="max |x| / med |x|",
+    sees="How many times larger the largest entry of any vector is than the typical entry.",
+    blind_to="Cannot see how many entries are large, or whether they share a dimension or a point.",
+    help=(
+        "Sun et al. (2024) call an entry massive above about 1,000 times the median. In decoders it is often in the first token: "
+        "look at tokens, not at pooled vectors."
+    ),
+    range=Range("1 and above", constant(1.0)),
+    at_isotropy=AtIsotropy(
+        "no single value: for 1,000 Gaussian points 5.9 ± 0.5 at d = 10 and 6.7 ± 0.4 at d = 100 (mean ± standard deviation over "
+        "300 clouds)"
+    ),
+    unchanged_by=frozenset({"scale", "order", "duplicates"}),
+    enough=EnoughPoints("a maximum, which grows with n: compare only clouds of equal n", "unknown"),
+    paper=Citation("Sun et al. 2024", "sun2024massive", 2024, "arXiv:2402.17762"),
+    equation=r"\max_{i,j} |x_{ij}| \Big/ \operatorname*{median}_{i,j} |x_{ij}|",
+    function=massive_activation,
+    estimate=_massive_activation,
+    minimum=1,
+    from_sums=False,
+    axis="log",
+    decimals=1,
+)
+
+
+METRICS = (ABS_CORRELATION, ROGUE_SHARE, DIMENSION_STD, MEAN_ACTIVATION, MASSIVE_ACTIVATION)

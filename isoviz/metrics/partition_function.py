@@ -40,15 +40,14 @@ def partition(
     signs: Signs = "positive",
     convention: Convention = "definition",
     scale_free: bool = False,
-    centre: bool = False,
 ) -> tuple[Value, Value]:
     """(I1, I2) of output embeddings or a classifier W (N, d): I1 = min Z/max Z, I2 = √(Σ(Z − Z̄)²/(|V| Z̄²)).
 
     As in Ding et al. 2022. By default neither is scale-free: shrinking W drives I1 to 1 and I2 to 0, so show
-    `row_norms` beside them, or use `scale_free`. The mean of the rows dominates I1; `centre` shows their shape alone. By the
-    definition, I2 ≤ (1 − I1)/(2√I1) for every W. The eigenvectors of a repeated non-zero eigenvalue are arbitrary within their
-    space, and so are (I1, I2): an isotropic W has no preferred directions. In the null space Z = N for every vector, except in
-    the published convention, whose rows mix the null space with the rest: with N < d the pair then depends on the solver.
+    `row_norms` beside them, or use `scale_free`. The mean of the rows dominates I1. By the definition, I2 ≤ (1 − I1)/(2√I1)
+    for every W. The eigenvectors of a repeated non-zero eigenvalue are arbitrary within their space, and so are (I1, I2): an
+    isotropic W has no preferred directions. In the null space Z = N for every vector, except in the published convention,
+    whose rows mix the null space with the rest: with N < d the pair then depends on the solver.
 
     W is read in blocks of rows, so a vocabulary needs no full float64 copy; it may be a memory-mapped file.
 
@@ -60,8 +59,7 @@ def partition(
         convention: "definition" as above; "published" gives that paper's printed pairs, which are impossible
             under its own formulas: it uses the rows instead of the columns of the eigenvector matrix, and does not divide by
             |V|.
-        scale_free: divide W (centred first, if requested) by the root mean square of its row norms. Undefined for W = 0.
-        centre: subtract the mean row first.
+        scale_free: divide W by the root mean square of its row norms. Undefined for W = 0.
 
     Raises:
         InputError: (a ValueError) unknown option, wrong shape, or non-finite entries.
@@ -70,10 +68,10 @@ def partition(
         raise InputError(f"signs must be 'positive' or 'both', got {signs!r}")
     if convention not in ("definition", "published"):
         raise InputError(f"convention must be 'definition' or 'published', got {convention!r}")
-    rows = _Rows(weights, centre)
+    rows = _Rows(weights)
     problem = None if rows.count else "there are no weight vectors"
     if problem is None and scale_free and rows.biggest == 0:
-        problem = "all rows are " + ("equal" if centre else "zero") + ", they have no scale"
+        problem = "all rows are zero, they have no scale"
     if problem is not None:
         warn_undefined("partition", problem)
         return like(weights, float("nan")), like(weights, float("nan"))
@@ -92,7 +90,7 @@ def partitions(
     Returns:
         One pair per variant; None if it is undefined (no rows, or a scale-free variant of W = 0).
     """
-    rows = _Rows(weights, centre=False)
+    rows = _Rows(weights)
     defined = [reading for reading in readings if rows.count and not (reading.scale_free and rows.biggest == 0)]
     pair_of = dict(zip(defined, _pairs(rows, defined, tell), strict=True)) if defined else {}
     return [pair_of.get(reading) for reading in readings]
@@ -127,34 +125,23 @@ def _blocks(weights: Any, width: int = 0) -> Iterator[NDArray[np.float64]]:
 
 
 class _Rows:
-    """W (N, d), minus its mean row if `centre`, in a unit in which squares neither overflow nor underflow.
+    """W (N, d) in a unit in which squares neither overflow nor underflow.
 
     Attributes:
         count, d: N and d.
         biggest: the largest |entry|.
         unit: divisor of its entries when they are read.
-        centred: whether the mean row was subtracted.
     """
 
-    def __init__(self, weights: Points, centre: bool) -> None:
+    def __init__(self, weights: Points) -> None:
         self._weights = _sliceable(weights)
         self.count, self.d = self._weights.shape
-        self.centred = centre
-        self.unit = 1.0
-        # Subtracting the first row first preserves the digits of rows far from the origin and makes equal rows exactly zero.
-        self._first, self._offset = np.zeros(self.d), np.zeros(self.d)
-        if centre and self.count:
-            self._first = float64_matrix(self._weights[:1], "weights")[0]
-            self._offset = sum((block.sum(axis=0) for block in self.blocks()), np.zeros(self.d)) / self.count
-        self.biggest = max((float(np.abs(block).max()) for block in self.blocks()), default=0.0)
-        if self.biggest > 0 and not 1e-100 < self.biggest < 1e100:
-            self.unit = self.biggest
+        self.biggest = max((float(np.abs(block).max()) for block in _blocks(self._weights)), default=0.0)
+        self.unit = 1.0 if self.biggest == 0 or 1e-100 < self.biggest < 1e100 else self.biggest
 
     def blocks(self, width: int = 0) -> Iterator[NDArray[np.float64]]:
         """As `_blocks`."""
-        for block in _blocks(self._weights, width):
-            shifted = (block - self._first) - self._offset if self.centred else block
-            yield shifted / self.unit if self.unit != 1.0 else shifted
+        return (block / self.unit if self.unit != 1.0 else block for block in _blocks(self._weights, width))
 
 
 def _pairs(
@@ -170,7 +157,6 @@ def _pairs(
     along = total @ vectors
     cancelled = np.abs(along) <= _CANCELLED * np.sqrt(rows.count * np.maximum(values, 0.0))
     cancelled &= values > rows.d * np.finfo(np.float64).eps * values[-1]
-    cancelled |= rows.centred
     if cancelled.any():
         along = np.where(cancelled, _furthest(rows, vectors), along)
     vectors = vectors * np.where(along < 0, -1.0, 1.0)

@@ -113,7 +113,7 @@ class Reference:
 @dataclass(frozen=True, kw_only=True)
 class Metric:
     """One number, curve or matrix computed from a cloud (n, d) or from weights (N, d). All displays take its texts, position
-    and rounding from here.
+    and rounding from here. Five fields are required: `slug`, `title`, `sees`, `function` and `estimate`.
 
     Attributes:
         slug: unique name in records, JSON, tables and URLs.
@@ -143,22 +143,21 @@ class Metric:
         jointly: the inputs that must change together with the points for `unchanged_by` to hold, if any.
         minimum, minimum_d: the fewest points and dimensions for which it is defined; with fewer it is `nan` with an
             `UndefinedWarning`.
-        differentiable: whether a tensor result carries a gradient.
     """
 
     slug: str
     title: str
-    symbol: str
     sees: str
-    blind_to: str
-    range: Range
-    at_isotropy: AtIsotropy
-    unchanged_by: frozenset[Change]
-    enough: EnoughPoints
-    paper: Citation
-    equation: str
     function: Callable[..., Any]
     estimate: Callable[[Any], Estimate] | None
+    symbol: str = ""
+    blind_to: str = ""
+    range: Range = Range("not stated")
+    at_isotropy: AtIsotropy = AtIsotropy("not stated")
+    unchanged_by: frozenset[Change] = frozenset()
+    enough: EnoughPoints = EnoughPoints("not stated", "unknown")
+    paper: Citation = Citation("not stated", "", 0, "")
+    equation: str = ""
     place: int = 1000
     label: str = ""
     latex: str = ""
@@ -167,7 +166,6 @@ class Metric:
     unit: str = ""
     minimum: int = 2
     minimum_d: int = 1
-    differentiable: bool = False
     jointly: str = ""
     gives: Literal["number", "curve", "per dimension", "per pair of dimensions"] = "number"
     inputs: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.errors import InputError
 from isoviz.metrics.cloud import draw, float64_matrix, is_tensor, resolution
 from isoviz.metrics.copies import distinct_rows
 from isoviz.metrics.moments import Moments, centre, cloud_moments, eigenvalues, prefers_gram, std_of
@@ -197,3 +198,12 @@ def directions_of(x: Matrix) -> Directions:
 def as_float64(value: Any) -> Matrix:
     """A numpy array or a tensor on any device, as a numpy array."""
     return value.double().cpu().numpy() if is_tensor(value) else np.asarray(value, dtype=np.float64)
+
+
+def codes_of(groups: Any, n: int, name: str = "groups") -> NDArray[np.int64]:
+    """(n,) the groups, numbers or strings, numbered from 0; `InputError` unless there is one for each point."""
+    labels = groups.detach().cpu().numpy() if is_tensor(groups) else np.asarray(groups)
+    if labels.shape != (n,):
+        raise InputError(f"{name} must name the group of each of the {n} points, got shape {labels.shape}", field=name)
+    labels = labels.astype(str) if labels.dtype.kind == "O" else labels
+    return np.unique(labels, return_inverse=True)[1].reshape(-1).astype(np.int64)

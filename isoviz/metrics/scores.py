@@ -209,7 +209,6 @@ ISOSCORE = Metric(
     function=isoscore,
     estimate=_from_moments(plug_in_estimate),
     minimum_d=2,
-    differentiable=True,
     headline=True,
     # recorded in docs/embeddings.json and isoviz/demo/examples
     references=(

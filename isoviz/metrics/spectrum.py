@@ -1,4 +1,5 @@
-"""Measures of the eigenvalues of the covariance: explained variance and effective rank."""
+"""Measures of eigenvalues: explained variance and effective rank of the covariance, its decay (α-ReQ), and RankMe of the uncentred
+points."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import Estimate, answer, like, too_few, undefined, warn_if_small
-from isoviz.metrics.moments import eigenvalues
+from isoviz.metrics.cloud import Estimate, answer, is_tensor, like, too_few, undefined, warn_if_small
+from isoviz.metrics.moments import COLLAPSED, eigenvalues
 from isoviz.metrics.protocol import (
     COVARIANCE_ONLY,
     AtIsotropy,
@@ -75,9 +76,6 @@ def cumulative_shares(spectrum: NDArray[np.float64], k: int) -> NDArray[np.float
 def effective_rank_of(spectrum: NDArray[np.float64]) -> Estimate:
     shares = spectrum[spectrum > 0] / spectrum.sum()
     return Estimate(float(np.exp(-(shares @ np.log(shares)))))
-
-
-# ------------------------------------------------------------------------------------------------- catalogue
 
 
 def _spectrum(sample: Sample) -> NDArray[np.float64] | Estimate:
@@ -186,4 +184,146 @@ EFFECTIVE_RANK = Metric(
     decimals=1,
 )
 
-METRICS = (EV, EV_1, EFFECTIVE_RANK)
+
+_PROBLEMS = ("there are no points", "all points are zero")
+
+
+def rankme(points: Points) -> Value:
+    """exp of the entropy of σ/Σσ, where σ are the singular values of the uncentred cloud (n, d); between 1 and min(n, d).
+    Garrido et al. (2023) use it to predict how well embeddings do downstream. It is `effective_rank` on another spectrum:
+    singular values instead of variances, so weak directions count more; and uncentred, so the mean counts as a direction. Their
+    ε = 1e-7 in the shares is left out, because zero shares add no entropy. Differentiable for a tensor. Undefined (nan) without
+    points or if all points are zero.
+    """
+    return answer("rankme", points, _rankme_of_tensor(points) if is_tensor(points) else _rankme(Sample(points)))
+
+
+def _rankme_of_tensor(points: Any) -> Estimate:
+    import torch
+
+    from isoviz.metrics.backward import checked_cloud
+
+    cloud = checked_cloud(points)
+    values = torch.linalg.svdvals(cloud) if len(cloud) else cloud.new_zeros(0)
+    values = values[values > max(cloud.shape) * torch.finfo(cloud.dtype).eps * values.max()] if len(values) else values
+    if not len(values):
+        return undefined(_PROBLEMS[len(cloud) > 0])
+    shares = values / values.sum()
+    return Estimate(torch.exp(-(shares * shares.log()).sum()))
+
+
+def _rankme(sample: Sample) -> Estimate:
+    if sample.n == 0:
+        return undefined(_PROBLEMS[0])
+    squares = eigenvalues(sample.second_moment)
+    return effective_rank_of(np.sqrt(squares[squares > 0])) if squares[0] > 0 else undefined(_PROBLEMS[1])
+
+
+RANKME = Metric(
+    slug="rankme",
+    place=75,
+    title="RankMe",
+    symbol="RankMe",
+    unit="directions",
+    sees="How many directions the points use, measured from the origin; weak directions count more than in the effective rank.",
+    blind_to="Cannot see how long the vectors are, and cannot distinguish the mean from one more direction of spread.",
+    help="Without labels, it predicts which of several embeddings does better downstream (Garrido et al. 2023).",
+    range=Range("1 … min(n, d)", constant(1.0), lambda n, d: min(n, d)),
+    at_isotropy=AtIsotropy("d, around the origin", lambda n, d: d, "sample"),
+    unchanged_by=frozenset({"scale", "rotation", "order", "duplicates"}),
+    enough=EnoughPoints("2 d, at least 16: up to 10 % low", "falls", lambda d: max(2 * d, 16), 0.1, reads="low"),
+    paper=Citation("Garrido et al. 2023", "garrido2023rankme", 2023, "arXiv:2210.02885"),
+    equation=r"\exp\Big(-\sum_i p_i \log p_i\Big), \quad p_i = \sigma_i(X) / \sum_j \sigma_j(X)",
+    function=rankme,
+    estimate=_rankme,
+    minimum=1,
+    cost="eigenvalues",
+    axis="log",
+    decimals=1,
+)
+
+
+LAST_RANK = 100
+"""The last eigenvalue of the fit, as in the authors' package."""
+_NARROW = 2.0**-19
+"""Directions narrower than this share of the widest one hold rounding errors only: of points in single precision (16 ε), and of a
+covariance that was summed in double precision."""
+
+
+def alpha_req(points: Points) -> Value:
+    """α of λ_i ∝ i^−α, where λ_i is the i-th largest eigenvalue of the covariance of a cloud (n, d).
+
+    Weighted least squares of log λ_i on log i with weights 1/i, over ranks 11 to 100: the defaults of the authors' package
+    `reptrix`. (Scripts in their `fastssl` use ranks 4 to 100, 11 to 100 and 12 to 50.) With r < 110 eigenvalues above rounding
+    errors, a tenth of them is left out at each end, because the last directions of layer-normalised vectors are nearly empty.
+    Undefined (nan) with fewer than 2.
+
+    Args:
+        points: (n, d); a tensor result carries no gradient.
+    """
+    sample = Sample(points)
+    estimate = _alpha_req(sample)
+    if not estimate.problem:
+        warn_if_small("alpha_req", sample.n, sample.d)
+    return answer("alpha_req", points, estimate)
+
+
+def _alpha_req(sample: Sample) -> Estimate:
+    variances = sample.eigenvalues
+    if variances is None:
+        return undefined(too_few(sample.n) if sample.moments is None else COLLAPSED)
+    count = int(np.count_nonzero(variances > _NARROW**2 * variances[0]))
+    if count < 2:
+        return undefined("the points vary in one direction only")
+    return Estimate(decay(variances[:count]))
+
+
+def decay(variances: NDArray[np.float64]) -> float:
+    """α of positive eigenvalues (r,), r >= 2, in decreasing order."""
+    left_out = min(len(variances), LAST_RANK) // 10
+    last = min(len(variances) - left_out, LAST_RANK)
+    ranks = np.arange(left_out + 1.0, last + 1)
+    weights = 1 / ranks / (1 / ranks).sum()
+    x, y = np.log(ranks), np.log(variances[left_out:last])
+    x -= weights @ x
+    return float(-(weights * x) @ y / ((weights * x) @ x))
+
+
+ALPHA_REQ = Metric(
+    slug="alpha_req",
+    place=77,
+    title="Decay of the spectrum (α-ReQ)",
+    label="α",
+    latex=r"$\alpha$",
+    symbol="α",
+    sees="How steeply the variance falls from one principal direction to the next, as the exponent α of a power law.",
+    blind_to=(
+        "Cannot see the mean, the strongest and weakest directions, which the fit leaves out, or whether the variances follow a "
+        "power law."
+    ),
+    help=(
+        "Fitted to directions 11 to 100, or to all but the first and last tenth of fewer than 110. 0: all hold equally much. Vision "
+        "encoders with α near 1 generalised best (Ghosh et al. 2022)."
+    ),
+    range=Range("0 and above", constant(0.0)),
+    at_isotropy=AtIsotropy("0", constant(0.0), "sample"),
+    unchanged_by=COVARIANCE_ONLY,
+    enough=EnoughPoints(
+        "100 d: up to 0.3 high, worst for an isotropic cloud; where the true α is 1, 20 d give it within 20 %",
+        "falls",
+        lambda d: 100 * d,
+        0.3,
+        reads="high",
+    ),
+    paper=Citation("Agrawal et al. 2022", "agrawal2022alphareq", 2022, "NeurIPS 35"),
+    equation=r"\hat\alpha = -\frac{\sum_i w_i (\log i - \bar x) \log\lambda_i}{\sum_i w_i (\log i - \bar x)^2}, \quad"
+    r" w_i \propto 1/i,\ \bar x = \sum_i w_i \log i,\ i = 11, \dots, 100",
+    function=alpha_req,
+    estimate=_alpha_req,
+    minimum=3,
+    minimum_d=2,
+    cost="eigenvalues",
+)
+
+
+METRICS = (EV, EV_1, EFFECTIVE_RANK, RANKME, ALPHA_REQ)

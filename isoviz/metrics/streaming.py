@@ -182,19 +182,12 @@ class CovarianceAccumulator:
         missing = sorted({"count", "zeros", "d", "resolution", *_SUMS} - set(state))
         if missing:
             raise InputError(f"the accumulator's state lacks {', '.join(missing)}")
-        accumulator = cls(int(state["d"]))
-        count = int(state["count"])
-        if count < 0:
-            raise InputError(f"count in the accumulator's state must not be negative, got {count}")
-        for name in _SUMS:
+        accumulator, count = cls(int(state["d"])), int(state["count"])
+        for name in _SUMS if count else ():
             value, shape = state[name], accumulator._shape(name)
-            if tuple(np.shape(value)) != shape:
-                raise InputError(f"{name} in the accumulator's state must be {shape}, got {np.shape(value)}")
-            if not np.isfinite(float(abs(value).sum())):
-                raise InputError(f"{name} in the accumulator's state must be finite")
-            if count:
-                copy = value.clone() if is_tensor(value) else np.array(value, dtype=np.float64)
-                setattr(accumulator, f"_{name}", copy)
+            if tuple(np.shape(value)) != shape or not np.isfinite(float(abs(value).sum())):
+                raise InputError(f"{name} in the accumulator's state must be finite of shape {shape}")
+            setattr(accumulator, f"_{name}", value.clone() if is_tensor(value) else np.array(value, dtype=np.float64))
         accumulator.count, accumulator.zeros = count, int(state["zeros"])
         accumulator._eps = float(state["resolution"])
         return accumulator
@@ -237,14 +230,6 @@ class CovarianceAccumulator:
     def quartic(self) -> float:
         """Σ‖x̃‖⁴ over the centred points; 0 before the first point. Overflows long before the points do."""
         return 0.0 if self.count == 0 else float(self._quartic)
-
-    @property
-    def trace(self) -> float:
-        """Total variance, divisor count − 1; undefined for fewer than two points."""
-        if self.count < 2:
-            warn_undefined("trace", too_few(self.count))
-            return float("nan")
-        return float(self._scatter.diagonal().sum()) / (self.count - 1)
 
     def isoscore(self) -> float:
         """IsoScore of everything added so far."""

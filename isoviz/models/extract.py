@@ -18,7 +18,7 @@ from torch import Tensor
 from isoviz import devices
 from isoviz.errors import InputError, ModelError
 from isoviz.metrics.cloud import draw
-from isoviz.metrics.prompts import entropy
+from isoviz.metrics.grouped import entropy
 from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models import encoder, folders, hub, placing, sentences, sinks, sources, tokenizer_limits
 from isoviz.models.encoder import Encoder

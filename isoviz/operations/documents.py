@@ -8,7 +8,7 @@ from typing import Any
 
 from isoviz import metrics
 from isoviz.events import Started
-from isoviz.metrics.summary import measurement_json
+from isoviz.metrics.measuring import measurement_json
 from isoviz.runs.rows import RunRow, UnreadableRunError
 from isoviz.runs.store import Store
 from isoviz.runs.summaries import RunSummary

@@ -17,10 +17,9 @@ from isoviz import metrics
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import draw
-from isoviz.metrics.measuring import measure_cloud, notes_of, reading_of
+from isoviz.metrics.measuring import as_json, measure_cloud, notes_of, reading_of
 from isoviz.metrics.record import CloudRecord, Reading
 from isoviz.metrics.sample import Sample
-from isoviz.metrics.summary import as_json
 from isoviz.tables import catalogue, stores
 from isoviz.tasks.protocol import OwnTask
 

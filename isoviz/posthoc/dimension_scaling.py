@@ -17,7 +17,7 @@ from isoviz.metrics.moments import centre
 from isoviz.parameters import declared_in
 from isoviz.posthoc.directions import SMALLEST
 from isoviz.posthoc.factored import FactoredCloud
-from isoviz.posthoc.protocol import CataloguedTransform, Effects, InTraining, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, InTraining, Learnt, Paper, Params, parameter
 from isoviz.posthoc.ridge import EVEN, RidgeParams, given_once, words
 
 
@@ -65,11 +65,6 @@ class BatchNorm(CataloguedTransform):
     traps = (
         "Correlations do not change, so correlated dimensions still share one dominant direction.",
         "Dimensions that hardly vary hold rounding noise, which grows by up to 1/√ε times; see `tiny_dimensions`.",
-    )
-    effects = Effects(
-        isoscore="that of the correlation matrix: up or down",
-        ev="that of the correlation matrix",
-        mean_cosine="centred",
     )
     ARRAYS = {"mean": "d", "scale": "d"}
     COUNTS = ("tiny_dimensions",)
@@ -174,11 +169,6 @@ class IsoBNTransform(CataloguedTransform):
         "ε depends on the cloud's scale: if σγ is far below ε, all factors are almost equal and little changes.",
         "The same ε means different things in the two forms: up to a common factor, ε in the code form corresponds to d·ε in "
         "the paper form. Because of the ε under its root, the code form preserves a little less than the total variance.",
-    )
-    effects = Effects(
-        isoscore="usually up",
-        ev='usually down; total variance unchanged with `form="paper"`',
-        mean_cosine="**not centred**",
     )
     ARRAYS = {"scale": "d"}
     coordinates = "own"

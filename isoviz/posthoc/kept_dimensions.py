@@ -7,19 +7,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.bibliography import entries
 from isoviz.errors import InputError
 from isoviz.posthoc.factored import FactoredCloud
-from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
-
-BIBTEX = """\
-@inproceedings{kusupati2022matryoshka,
-  title={Matryoshka Representation Learning},
-  author={Kusupati, Aditya and Bhatt, Gantavya and Rege, Aniket and Wallingford, Matthew and Sinha, Aditya and
-          Ramanujan, Vivek and Howard-Snyder, William and Chen, Kaifeng and Kakade, Sham and Jain, Prateek and Farhadi, Ali},
-  booktitle={Advances in Neural Information Processing Systems},
-  year={2022}
-}
-"""
+from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
 
 
 class TruncationParams(Params):
@@ -43,16 +34,13 @@ class Truncation(CataloguedTransform):
     title = "Truncation"
     summary = "Keeps the first k dimensions unchanged. Models trained for truncation (Matryoshka) lose little."
     equation = r"y = (x_1, \dots, x_k)"
-    paper = Paper("Kusupati et al. 2022", BIBTEX)
+    paper = Paper("Kusupati et al. 2022", entries()["kusupati2022matryoshka"])
     Params = TruncationParams
     params: TruncationParams
     traps = (
         "Unless the model was trained for truncation, the first dimensions are no better than any others. PCA whitening keeps "
         "the directions that vary most.",
         "Vectors of length 1 become shorter: use cosine similarity, or normalise again.",
-    )
-    effects = Effects(
-        isoscore="that of the first k dimensions alone", ev="of k dimensions", mean_cosine="of k dimensions"
     )
     training = "a head in training can read any dimensions; Matryoshka losses train an encoder for truncation"
     ARRAYS = {"matrix": "dk"}
@@ -75,16 +63,6 @@ class Truncation(CataloguedTransform):
         kept = self._kept(cloud.width)
         factors = np.isin(np.arange(cloud.width), kept).astype(np.float64)
         return replace(cloud.scaled(factors, mean=cloud.mean[kept]), basis=np.eye(cloud.width)[kept])
-
-
-TAKESHITA = """\
-@article{takeshita2025randomly,
-  title={Randomly Removing 50\\% of Dimensions in Text Embeddings has Minimal Impact on Retrieval and Classification Tasks},
-  author={Takeshita, Sotaro and Takeshita, Yurina and Ruffinelli, Daniel and Ponzetto, Simone Paolo},
-  journal={arXiv preprint arXiv:2508.17744},
-  year={2025}
-}
-"""
 
 
 class RandomDimensionsParams(Params):
@@ -122,15 +100,12 @@ class RandomDimensions(Truncation):
     title = "Random dimensions dropped"
     summary = "Drops a random share of the dimensions and keeps the others unchanged."
     equation = r"y = (x_i)_{i \in K},\quad |K| = \max(1,\, d - \mathrm{round}(p\,d))"
-    paper = Paper("Takeshita et al. 2025", TAKESHITA)
+    paper = Paper("Takeshita et al. 2025", entries()["takeshita2025randomly"])
     Params = RandomDimensionsParams  # type: ignore[assignment]
     params: RandomDimensionsParams  # type: ignore[assignment]
     traps = (
         "One draw says little: compare several seeds.",
         "If a few dimensions dominate, the effect depends on whether they are among the dropped ones.",
-    )
-    effects = Effects(
-        isoscore="that of the kept dimensions alone", ev="of k dimensions", mean_cosine="of the kept dimensions"
     )
     training = "a head in training can read any dimensions"
 
@@ -161,17 +136,12 @@ class WithoutDimension(Truncation):
     title = "One dimension dropped"
     summary = "Drops one dimension. A curve over its number shows which dimensions raise a read-out and which lower it."
     equation = r"y = (x_1, \dots, x_{i-1}, x_{i+1}, \dots, x_d)"
-    paper = Paper("Takeshita et al. 2025", TAKESHITA)
+    paper = Paper("Takeshita et al. 2025", entries()["takeshita2025randomly"])
     Params = WithoutDimensionParams  # type: ignore[assignment]
     params: WithoutDimensionParams  # type: ignore[assignment]
     traps = (
         "Some dimensions raise a read-out by chance when they are dropped: with 95 % intervals about one in 40 does so significantly.",
         "Effects of single dimensions do not add up: two dimensions with the same content replace each other.",
-    )
-    effects = Effects(
-        isoscore="up if the dimension dominates, else hardly changes",
-        ev="of d − 1 dimensions",
-        mean_cosine="of the others",
     )
     training = "a head in training can read any dimensions"
 

@@ -7,33 +7,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.bibliography import entries
 from isoviz.errors import InputError
 from isoviz.posthoc.groups import Groups
-from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
 
-CENTRING = Paper(
-    "Libovický et al. 2020",
-    """\
-@inproceedings{libovicky2020language,
-  title={On the Language Neutrality of Pre-trained Multilingual Representations},
-  author={Libovick{\\'y}, Jind{\\v{r}}ich and Rosa, Rudolf and Fraser, Alexander},
-  booktitle={Findings of the Association for Computational Linguistics: EMNLP 2020},
-  year={2020}
-}
-""",
-)
-REMOVAL = Paper(
-    "Yang et al. 2021",
-    """\
-@inproceedings{yang2021simple,
-  title={A Simple and Effective Method To Eliminate the Self Language Bias in Multilingual Representations},
-  author={Yang, Ziyi and Yang, Yinfei and Cer, Daniel and Darve, Eric},
-  booktitle={Proceedings of the 2021 Conference on Empirical Methods in Natural Language Processing},
-  pages={5825--5832},
-  year={2021}
-}
-""",
-)
+CENTRING = Paper("Libovický et al. 2020", entries()["libovicky2020language"])
+REMOVAL = Paper("Yang et al. 2021", entries()["yang2021simple"])
 
 
 class LanguageRemovalParams(Params):
@@ -78,11 +58,6 @@ class LanguageRemoval(CataloguedTransform):
         "The rows to be transformed need labels too; those without a known language are treated as the average row.",
         "A language with one row in the fit set maps it to 0; see `single`.",
         "If topics differ between languages, part of the topic is removed with the language.",
-    )
-    effects = Effects(
-        isoscore="up if languages lie in separate clusters",
-        ev="down if the strongest directions separate languages",
-        mean_cosine="mean: centred in each language; directions: near 0 if the means made it large",
     )
     training = "an encoder in training would learn new language directions"
     ARRAYS = {"means": "gd", "directions": "gdr"}

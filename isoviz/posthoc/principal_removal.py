@@ -1,4 +1,4 @@
-"""Removal of the directions of largest variance: all-but-the-top, and the same inside each cluster."""
+"""Removal of directions: that of the mean, those of largest variance (all-but-the-top), and the same inside each cluster."""
 
 from __future__ import annotations
 
@@ -8,20 +8,55 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.bibliography import entries
 from isoviz.errors import InputError
 from isoviz.metrics.moments import centre
 from isoviz.posthoc.directions import principal_axes
 from isoviz.posthoc.factored import FactoredCloud
-from isoviz.posthoc.protocol import Affine, CataloguedTransform, Effects, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import Affine, CataloguedTransform, Learnt, Paper, Params, parameter
 
-BIBTEX = """\
-@inproceedings{mu2018allbutthetop,
-  title={All-but-the-Top: Simple and Effective Postprocessing for Word Representations},
-  author={Mu, Jiaqi and Viswanath, Pramod},
-  booktitle={International Conference on Learning Representations},
-  year={2018}
-}
-"""
+
+class MeanRemoval(CataloguedTransform):
+    """y = ‖x‖ r/‖r‖ with r = x − (x·μ̂)μ̂, where μ̂ is the unit vector along the mean of the fit set.
+
+    Learnt: `direction` (d,), μ̂, or zeros if the mean is within the rounding of the coordinates; then y = x. `floor` (1,): a
+    point whose r is at most this fraction of its length lies on the line of the mean and maps to 0, because its remainder has
+    no direction. `removed`: the number of directions removed, 1, or 0 if the mean is zero.
+    """
+
+    slug = "mean_removal"
+    title = "Mean removal"
+    summary = "Removes from every point its component along the training mean, then restores the point's length."
+    equation = (
+        r"y = \lVert x \rVert \, r / \lVert r \rVert,\quad r = x - (x \cdot \hat\mu)\,\hat\mu,\quad "
+        r"\hat\mu = \mu / \lVert \mu \rVert"
+    )
+    paper = Paper("Ren et al. 2025", entries()["ren2025correcting"])
+    traps = (
+        "Points on the line of the mean map to 0; points near it are stretched a lot, including their noise.",
+        "A cloud with mean 0 does not change, because there is no direction to remove; see `removed`.",
+        "Only the direction of the mean is removed: the image is not centred, and it spans one dimension less.",
+    )
+    ARRAYS = {"direction": "d", "floor": "k"}
+    COUNTS = ("removed",)
+    fits_on = "mean"
+
+    def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
+        _, mean = centre(x)
+        floor = max(eps, x.shape[1] * float(np.finfo(np.float64).eps))
+        removed = float(np.abs(mean).max()) > floor * float(np.abs(x).max())
+        unit = mean / (np.abs(mean).max() or 1.0)  # so that squares neither overflow nor underflow
+        direction = unit / np.linalg.norm(unit) if removed else np.zeros_like(mean)
+        notes = () if removed else ("nothing is removed, because the mean is 0",)
+        return Learnt({"direction": direction, "floor": np.array([floor])}, {"removed": int(removed)}, notes)
+
+    def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
+        direction = learnt["direction"]
+        remainder = x - (x @ direction)[:, None] * direction
+        before, after = (x * x).sum(1), (remainder * remainder).sum(1)
+        on_line = after <= learnt["floor"] ** 2 * before
+        stretch = ((before + on_line) / (after + on_line)) ** 0.5  # avoids 0/0, which has no gradient
+        return remainder * (stretch * ~on_line)[:, None]
 
 
 class AllButTheTopParams(Params):
@@ -62,7 +97,7 @@ class AllButTheTop(CataloguedTransform):
     title = "All-but-the-top"
     summary = "Centres the cloud and removes its few directions of largest variance."
     equation = r"y = \tilde x - \sum_{i \le D} (u_i \cdot \tilde x)\, u_i,\quad \tilde x = x - \mu"
-    paper = Paper("Mu & Viswanath 2018", BIBTEX)
+    paper = Paper("Mu & Viswanath 2018", entries()["mu2018allbutthetop"])
     Params = AllButTheTopParams
     params: AllButTheTopParams
     traps = (
@@ -70,11 +105,6 @@ class AllButTheTop(CataloguedTransform):
         "variance.",
         "If the D-th and the next direction have equal variance, the choice between them is arbitrary.",
         "The literal form leaves a constant vector in every point; it changes cosines but not IsoScore.",
-    )
-    effects = Effects(
-        isoscore="up if few directions dominate, **down** on an isotropic cloud (d − D of d directions remain)",
-        ev="starts at λ_{D+1}/Σ_{j>D}λ_j",
-        mean_cosine="centred; a constant vector remains if `literal`",
     )
     training = "it removes directions of a finished cloud; an encoder in training would develop new dominant directions"
     ARRAYS = {"mean": "d", "directions": "dr"}
@@ -127,18 +157,6 @@ class AllButTheTop(CataloguedTransform):
         return Affine(matrix, -mean if self.params.literal else -mean @ matrix)
 
 
-CLUSTER_BIBTEX = """\
-@inproceedings{rajaee2021cluster,
-  title={A Cluster-based Approach for Improving Isotropy in Contextual Embedding Space},
-  author={Rajaee, Sara and Pilehvar, Mohammad Taher},
-  booktitle={Proceedings of the 59th Annual Meeting of the Association for Computational Linguistics and the 11th
-    International Joint Conference on Natural Language Processing (Volume 2: Short Papers)},
-  pages={575--584},
-  year={2021}
-}
-"""
-
-
 class ClusterBasedParams(Params):
     """Parameters of the cluster-based transform."""
 
@@ -189,18 +207,13 @@ class ClusterBased(CataloguedTransform):
     equation = (
         r"y = \tilde x - \sum_{i \le D} (u^{(c)}_i \cdot \tilde x)\, u^{(c)}_i,\quad \tilde x = x - \mu_c,\; c = c(x)"
     )
-    paper = Paper("Rajaee & Pilehvar 2021", CLUSTER_BIBTEX)
+    paper = Paper("Rajaee & Pilehvar 2021", entries()["rajaee2021cluster"])
     Params = ClusterBasedParams
     params: ClusterBasedParams
     traps = (
         "All points of a cluster with at most D + 1 points become zero; `flattened` counts these clusters.",
         "Cluster means are not added back: if the clusters match the classes, the transform removes what separates them.",
         "The map is not affine: it jumps at the border between clusters. It also depends on the k-means seed.",
-    )
-    effects = Effects(
-        isoscore="usually up: the spread between clusters is removed",
-        ev="usually down",
-        mean_cosine="centred in each cluster",
     )
     training = "its clusters come from a finished cloud and would have to be recomputed at every step"
     ARRAYS = {"origin": "d", "centroids": "cd", "means": "cd", "directions": "cdr"}

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Affine",
     "CataloguedTransform",
-    "Effects",
     "InTraining",
     "Learnt",
     "Paper",
@@ -108,15 +107,6 @@ class InTraining:
     method: str
     params: Mapping[str, ParamValue]
     note: str
-
-
-@dataclass(frozen=True)
-class Effects:
-    """Effects of a transform on the isotropy of its fit set; a few words or a formula each."""
-
-    isoscore: str = "not stated"
-    ev: str = "not stated"
-    mean_cosine: str = "not stated"
 
 
 class Transform:
@@ -223,7 +213,6 @@ class CataloguedTransform(Transform):
         title, summary, equation, paper, traps: as for a method.
         Params: its parameters.
         variants: papers of named variants that other parameter values give, by name.
-        effects: its effects on isotropy.
         ARRAYS: the learnt arrays, with one letter for each axis; "d" is the width of the fit set.
         COUNTS: the names of `Learnt.counts`, which are attributes of the fitted transform.
         coordinates: the coordinates that `act` needs on a `FactoredCloud`: "any", "own" or "principal". None if it cannot act
@@ -238,7 +227,6 @@ class CataloguedTransform(Transform):
     Params: ClassVar[type[Params]] = Params
     traps: ClassVar[tuple[str, ...]] = ()
     variants: ClassVar[Mapping[str, Paper]] = {}
-    effects: ClassVar[Effects] = Effects()
     ARRAYS: ClassVar[Mapping[str, str]]
     COUNTS: ClassVar[tuple[str, ...]] = ()
     coordinates: ClassVar[Kind | None] = None
@@ -336,27 +324,27 @@ class CataloguedTransform(Transform):
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Restore the fitted transform from `state`; `InputError` if names, shapes or entries are invalid."""
-        spec = state["spec"]
-        if spec.get("slug") != cls.slug:
-            raise InputError(f"a saved '{cls.slug}' was expected, got '{spec.get('slug')}'")
-        params, counts, stored = spec.get("params"), spec.get("counts"), state["arrays"]
+        spec, stored = state["spec"], state["arrays"]
+        params, counts = spec.get("params"), spec.get("counts")
         if not isinstance(params, Mapping) or not isinstance(counts, Mapping) or set(counts) != set(cls.COUNTS):
             raise InputError(f"a saved '{cls.slug}' must hold its 'params' and the 'counts' {sorted(cls.COUNTS)}")
-        if not all(isinstance(count, int) for count in counts.values()):
-            raise InputError(f"the counts of a saved '{cls.slug}' must be integers, got {dict(counts)}")
-        transform = cls(**params)
         if set(stored) != set(cls.ARRAYS):
             raise InputError(f"a saved '{cls.slug}' holds {sorted(cls.ARRAYS)}, got {sorted(stored)}")
-        arrays = {name: np.array(value) for name, value in stored.items()}
-        if any(value.dtype != np.float64 for value in arrays.values()):
-            raise InputError(f"the arrays of a saved '{cls.slug}' must be float64")
+        transform, arrays = cls(**params), {name: np.array(value) for name, value in stored.items()}
         sizes: dict[str, int] = {}
         for name, letters in cls.ARRAYS.items():
-            shape = arrays[name].shape
-            expected = tuple(sizes.setdefault(letter, size) for letter, size in zip(letters, shape, strict=False))
-            if len(shape) != len(letters) or shape != expected or not np.isfinite(arrays[name]).all():
-                raise InputError(f"'{name}' of a saved '{cls.slug}' must be finite of shape ({', '.join(letters)})")
-        transform._learnt = Learnt(arrays, dict(counts))
+            array = arrays[name]
+            expected = tuple(map(sizes.setdefault, letters, array.shape))
+            if (
+                array.ndim != len(letters)
+                or array.shape != expected
+                or array.dtype != np.float64
+                or not np.isfinite(array).all()
+            ):
+                raise InputError(
+                    f"'{name}' of a saved '{cls.slug}' must be finite float64 of shape ({', '.join(letters)})"
+                )
+        transform._learnt = Learnt(arrays, {name: int(count) for name, count in counts.items()})
         return transform
 
     def _fit(self, x: NDArray[np.float64], eps: float, groups: Groups | None = None) -> None:

@@ -7,21 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.bibliography import entries
 from isoviz.metrics.moments import centre
-from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
 
-PAPER = Paper(
-    "Kisako et al. 2026",
-    """\
-@article{kisako2026when,
-  title={When Is 0.1\\% Enough? Analyzing the Combined Effects of Dimensionality Reduction and Quantization on Text Embedding
-    Compression},
-  author={Kisako, Riku and Tsukagoshi, Hayato and Sasano, Ryohei},
-  journal={arXiv preprint arXiv:2606.01074},
-  year={2026}
-}
-""",
-)
+PAPER = Paper("Kisako et al. 2026", entries()["kisako2026when"])
 STAYS = "an encoder in training has no stored vectors to compress"
 
 
@@ -73,11 +63,6 @@ class Quantisation(CataloguedTransform):
         "Codes are not the numbers they stand for: every dimension gets the same range and another origin, so cosines change even "
         "with 8 bits.",
     )
-    effects = Effects(
-        isoscore="hardly changes with 8 bits; codes: as with all ranges made equal",
-        ev="hardly changes with 8 bits",
-        mean_cosine="hardly changes with 8 bits; codes: near that of centred points",
-    )
     training = STAYS
     ARRAYS = {"start": "d", "step": "d"}
 
@@ -128,11 +113,6 @@ class Binary(CataloguedTransform):
         "Without centring, a dimension whose mean is far from 0 has the same sign in all rows and carries nothing; see `silent`.",
         "Hamming distances are whole numbers, so many rows are tied; IsoViz counts the mean over all orders of tied rows.",
         "A dimension that hardly varies counts as much as the widest one, because only signs are left.",
-    )
-    effects = Effects(
-        isoscore="usually up: all varying dimensions get similar variances",
-        ev="usually down",
-        mean_cosine="near 0 if centred; up if many signs are the same in all rows",
     )
     training = STAYS
     ARRAYS = {"threshold": "d"}

@@ -7,22 +7,12 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.bibliography import entries
 from isoviz.metrics.dimensions import dimension_std
 from isoviz.posthoc.factored import FactoredCloud
-from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
 
-ISOSCORE_PAPER = Paper(
-    "Rudman et al. 2022",
-    """\
-@inproceedings{rudman2022isoscore,
-  title={IsoScore: Measuring the Uniformity of Embedding Space Utilization},
-  author={Rudman, William and Gillman, Nate and Rayne, Taylor and Eickhoff, Carsten},
-  booktitle={Findings of the Association for Computational Linguistics: ACL 2022},
-  pages={3325--3339},
-  year={2022}
-}
-""",
-)
+ISOSCORE_PAPER = Paper("Rudman et al. 2022", entries()["rudman2022isoscore"])
 
 
 class ShiftParams(Params):
@@ -52,11 +42,6 @@ class Shift(CataloguedTransform):
     params: ShiftParams
     traps = (
         "Only quantities measured from the origin change: cosines and a trained classifier's output change, IsoScore does not.",
-    )
-    effects = Effects(
-        isoscore="unchanged",
-        ev="unchanged",
-        mean_cosine="tends to 1 as |t| grows; **not centred**",
     )
     training = "a head in training absorbs a shift into its bias, so nothing would change"
     ARRAYS = {"offset": "d"}
@@ -97,7 +82,6 @@ class Scale(CataloguedTransform):
     Params = ScaleParams
     params: ScaleParams
     traps = ("A trained classifier keeps its bias, so its decisions change although the shape of the cloud does not.",)
-    effects = Effects(isoscore="unchanged", ev="unchanged", mean_cosine="unchanged")
     training = "a head in training absorbs the unit into its weights; the effect is that of a different learning rate"
     ARRAYS = {"scale": "d"}
     coordinates = "any"
@@ -108,19 +92,6 @@ class Scale(CataloguedTransform):
 
     def act(self, cloud: FactoredCloud) -> FactoredCloud:
         return cloud.scaled(self.params.factor, mean=cloud.mean * self.params.factor)
-
-
-BIBTEX = """\
-@article{mezzadri2007generate,
-  title={How to Generate Random Matrices from the Classical Compact Groups},
-  author={Mezzadri, Francesco},
-  journal={Notices of the American Mathematical Society},
-  volume={54},
-  number={5},
-  pages={592--604},
-  year={2007}
-}
-"""
 
 
 class RotationParams(Params):
@@ -146,14 +117,13 @@ class Rotation(CataloguedTransform):
     title = "Random rotation"
     summary = "Rotates the cloud about the origin without changing its shape."
     equation = r"y = xR,\quad R^\top R = I"
-    paper = Paper("Mezzadri 2007", BIBTEX)
+    paper = Paper("Mezzadri 2007", entries()["mezzadri2007generate"])
     Params = RotationParams
     params: RotationParams
     traps = (
         "A classifier trained on the old coordinates cannot read the new ones; a retrained one loses nothing.",
         "Spread and correlation of single dimensions change, so a diagonal transform after it has a different effect.",
     )
-    effects = Effects(isoscore="unchanged", ev="unchanged", mean_cosine="unchanged")
     training = "a head in training rotates with the cloud, so nothing would change"
     ARRAYS = {"matrix": "dd"}
     coordinates = "any"

@@ -9,21 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import field_validator
 
+from isoviz.bibliography import entries
 from isoviz.errors import InputError
 from isoviz.posthoc.directions import peak_signs
-from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
 
 if TYPE_CHECKING:
     from isoviz.models.sources import ModelSource
-
-BIBTEX = """\
-@article{wu2026unembedding,
-  title={Your UnEmbedding Matrix is Secretly a Feature Lens for Text Embeddings},
-  author={Wu, Songhao and Chen, Zhongxin and Liu, Yuxuan and Cui, Heng and Li, Cong and Yan, Rui},
-  journal={arXiv preprint arXiv:2606.07502},
-  year={2026}
-}
-"""
 
 
 class EmbedFilterParams(Params):
@@ -69,7 +61,7 @@ class EmbedFilter(CataloguedTransform):
         r"y = x\,[v_{m+1}, \dots, v_{m+k}],\quad W = \sum_i \sigma_i u_i v_i^\top,\quad "
         r"k = \lfloor d/\tau \rfloor,\; m = \lfloor (d-k)/2 \rfloor"
     )
-    paper = Paper("Wu et al. 2026", BIBTEX)
+    paper = Paper("Wu et al. 2026", entries()["wu2026unembedding"])
     Params = EmbedFilterParams
     params: EmbedFilterParams
     traps = (
@@ -77,11 +69,6 @@ class EmbedFilter(CataloguedTransform):
         "are accepted, but the directions mean nothing there.",
         "Masked language models have a further layer before the unembedding, so their last-layer states are other vectors.",
         "Nothing is centred, and the directions do not depend on your vectors.",
-    )
-    effects = Effects(
-        isoscore="up if the cloud varies most along the edge directions",
-        ev="of k dimensions",
-        mean_cosine="down if frequent tokens made it large; **not centred**",
     )
     training = "the unembedding matrix is not part of a fine-tuned encoder"
     ARRAYS = {"matrix": "dk"}

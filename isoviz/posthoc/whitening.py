@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.bibliography import entries
 from isoviz.errors import InputError
 from isoviz.posthoc.directions import Axes, peak_signs, principal_axes
 from isoviz.posthoc.factored import FactoredCloud
-from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
 from isoviz.posthoc.ridge import RidgeParams, words
 
 TOLERANCE = 1e-7
@@ -99,27 +100,6 @@ class Whitening(CataloguedTransform):
         return replace(cloud, notes=(*cloud.notes, *notes), whitened=True, simplex=self._white_simplex(kept, n))
 
 
-ZCA_BIBTEX = """\
-@article{bell1997independent,
-  title={The ``independent components'' of natural scenes are edge filters},
-  author={Bell, Anthony J. and Sejnowski, Terrence J.},
-  journal={Vision Research},
-  volume={37},
-  number={23},
-  pages={3327--3338},
-  year={1997}
-}
-"""
-
-
-SOFT_BIBTEX = """\
-@article{diera2024isotropy,
-  title={Isotropy Matters: Soft-ZCA Whitening of Embeddings for Semantic Code Search},
-  author={Diera, Andor and Galke, Lukas and Scherp, Ansgar},
-  journal={arXiv preprint arXiv:2411.17538},
-  year={2024}
-}
-"""
 SOFT = "Soft-ZCA whitening"
 
 
@@ -157,8 +137,8 @@ class ZCA(Whitening):
         "(soft-ZCA), weak directions are stretched less."
     )
     equation = r"y = (x - \mu)\,(\Sigma + \epsilon I)^{-s/2}"
-    paper = Paper("Bell & Sejnowski 1997", ZCA_BIBTEX)
-    variants = {SOFT: Paper("Diera et al. 2024", SOFT_BIBTEX)}
+    paper = Paper("Bell & Sejnowski 1997", entries()["bell1997independent"])
+    variants = {SOFT: Paper("Diera et al. 2024", entries()["diera2024isotropy"])}
     Params = ZCAParams
     params: ZCAParams
     traps = (
@@ -167,11 +147,6 @@ class ZCA(Whitening):
         "`ridge` is a multiple of the mean variance. `eps` has the unit of a variance: the same `eps` can have no effect on one "
         "cloud, a mild effect on another, and swamp the variance of a third.",
         "At full strength the directions with the least variance, often noise, get the same weight as those with the most.",
-    )
-    effects = Effects(
-        isoscore="rises with s; at s = 1 it is 1, or (r − 1)/(d − 1) at rank r",
-        ev="k/d at s = 1, k/r at rank r",
-        mean_cosine="centred",
     )
     ARRAYS = {"mean": "d", "matrix": "dd"}
 
@@ -192,16 +167,6 @@ class ZCA(Whitening):
         if params.strength == 0:
             return f"Centring ({cls.title} at strength 0)"
         return SOFT if params.floor(1.0) > 0 else cls.title
-
-
-PCA_BIBTEX = """\
-@article{su2021whitening,
-  title={Whitening Sentence Representations for Better Semantics and Faster Retrieval},
-  author={Su, Jianlin and Cao, Jiarun and Liu, Weijie and Ou, Yangyiwen},
-  journal={arXiv preprint arXiv:2103.15316},
-  year={2021}
-}
-"""
 
 
 class PCAWhiteningParams(WhiteningParams):
@@ -229,7 +194,7 @@ class PCAWhitening(Whitening):
     title = "PCA whitening"
     summary = "Rotates to the principal directions and rescales them to equal variance; can keep only the first k."
     equation = r"y = (x - \mu)\,U_k \Lambda_k^{-s/2}"
-    paper = Paper("Su et al. 2021", PCA_BIBTEX)
+    paper = Paper("Su et al. 2021", entries()["su2021whitening"])
     Params = PCAWhiteningParams
     params: PCAWhiteningParams
     traps = (
@@ -237,11 +202,6 @@ class PCAWhitening(Whitening):
         "rotate them.",
         "With fewer points than dimensions the fit set becomes perfectly white in its own span; other points do not.",
         "Directions with almost no variance become columns of zeros; see `dropped`.",
-    )
-    effects = Effects(
-        isoscore="as `zca`; 1 within its k columns",
-        ev="as `zca`",
-        mean_cosine="centred; exactly as `zca`, if no column is cut",
     )
     ARRAYS = {"mean": "d", "matrix": "dk"}
 

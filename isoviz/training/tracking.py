@@ -15,7 +15,7 @@ from typing import Any, Final
 from isoviz.config import NO_TRACKER, RunConfig
 from isoviz.errors import InputError, one_line
 from isoviz.events import Evaluated, Event, Measured, Stepped
-from isoviz.metrics.summary import measurement_json
+from isoviz.metrics.measuring import measurement_json
 
 PROJECT: Final = "isoviz"
 FOLDER: Final = "tracker"

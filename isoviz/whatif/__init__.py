@@ -1,8 +1,7 @@
 """What-if: the effect of a chain of transforms on a finished run's embeddings and frozen head, or on any vectors.
 
     request.py     requests of background jobs, and their keys
-    encoding.py    one pass of a run's weights over its rows
-    embeddings.py  the arrays from that pass
+    embeddings.py  one pass of a run's weights over its rows, and the arrays from it
     texts.py       texts and demo sets through an encoder
     chains.py      chains of transforms as text, for addresses
     images.py      images of clouds under chains, cached and measured

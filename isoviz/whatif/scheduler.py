@@ -1,13 +1,9 @@
 """Scheduling of computations when a class of thirty moves sliders on a machine with two cores.
 
-- A slider's move comes first, then images that must be built, then slow follow-ups (`Rank`), unless one of those has waited for
-  `HEAD_START`. Among equals, the viewer who has waited longest comes first.
-- Each viewer has one question; a newer one replaces it. It is dropped before its next stage once no viewer of it is left.
-- Follow-ups are computed in stages. After each stage, moves and other viewers' stages get their turn.
-- Viewers with the same question share one answer.
-
-There is one more thread than cores. Slow questions take at most as many threads as cores, and follow-ups one fewer, so that a move
-always finds a free thread and a build does not wait for a follow-up.
+A pool has one thread more than there are cores, and slow questions leave one thread free, so that a slider's move never waits for one.
+Moves come before images that must be built, and those before slow follow-ups, unless one has waited for `HEAD_START`. Each viewer has
+one question: a newer one replaces it, and work that no viewer waits for ends before its next stage. Viewers with the same question
+share one answer.
 """
 
 from __future__ import annotations
@@ -17,20 +13,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final
 
 from isoviz.devices import available_cores
-
-SETTLED: Final = 0.7
-"""Seconds without a move before a follow-up starts, if there are several viewers: in a class, the next move would drop most of them."""
-
-IN_CLASS: Final = 10.0
-"""Seconds for which a viewer counts as present after a question."""
-
-BEGUN: Final = 4
-"""Most unfinished follow-ups, because each holds arrays."""
 
 
 class Rank(IntEnum):
@@ -51,15 +39,40 @@ Work = Callable[[], Any]
 """Returns the result, or a generator that yields between stages and returns the result."""
 
 
+@dataclass(eq=False)
 class _Question:
-    def __init__(self, key: str, work: Work, rank: Rank) -> None:
-        self.key = key
-        self.work = work
-        self.rank = rank
-        self.since = time.monotonic()
-        self.viewers: dict[str, Callable[[], bool]] = {}
-        self.stages: Generator[None, None, Any] | None = None
-        self.answer: Future[Any] = Future()
+    """A question, the viewers who wait for its answer, and whether each one's page is open."""
+
+    key: str
+    work: Work
+    rank: Rank
+    since: float = field(default_factory=time.monotonic)
+    viewers: dict[str, Callable[[], bool]] = field(default_factory=dict)
+    stages: Generator[None, None, Any] | None = None
+    running: bool = False
+    answer: Future[Any] = field(default_factory=Future)
+
+    def advance(self) -> bool:
+        """Run the next stage; returns whether it was the last. The answer gets the result or the error."""
+        try:
+            if self.stages is None:
+                result = self.work()
+                if not isinstance(result, Generator):
+                    self.answer.set_result(result)
+                    return True
+                self.stages = result
+            next(self.stages)
+        except StopIteration as end:
+            self.answer.set_result(end.value)
+        except BaseException as error:  # the waiting caller gets it
+            self.answer.set_exception(error)
+        return self.answer.done()
+
+    def cancel(self) -> None:
+        """Give up what is unfinished."""
+        if self.stages is not None:
+            self.stages.close()
+        self.answer.cancel()
 
 
 class Scheduler:
@@ -67,13 +80,10 @@ class Scheduler:
 
     def __init__(self) -> None:
         self.cores = available_cores()
-        self._changed = threading.Condition()
-        self._waiting: dict[str, _Question] = {}
-        self._running: dict[str, _Question] = {}
-        self._question_of: dict[str, str] = {}
-        self._seen: dict[str, float] = {}
-        self._threads: list[threading.Thread] = []
-        self._closed = False
+        self._lock = threading.Lock()
+        self._questions: dict[str, _Question] = {}
+        self._question_of: dict[str, _Question] = {}
+        self._pool: ThreadPoolExecutor | None = None
 
     def submit(
         self,
@@ -91,142 +101,81 @@ class Scheduler:
         Args:
             is_here: whether the viewer's page is open. Called from the scheduler's threads, so it must be quick and not wait for one.
         """
-        with self._changed:
-            self._seen[viewer] = time.monotonic()
-            self._drop(viewer, key)
-            question = self._running.get(key) or self._waiting.get(key)
+        with self._lock:
+            before, question = self._question_of.get(viewer), self._questions.get(key)
             if question is None:
-                question = self._waiting[key] = _Question(key, work, rank)
-                self._start_threads()
+                question = self._questions[key] = _Question(key, work, rank)
+            if before is not None and before is not question:
+                before.viewers.pop(viewer, None)
+                self._drop_if_abandoned(before)
             question.viewers[viewer] = is_here
-            self._question_of[viewer] = key
-            self._changed.notify_all()
+            self._question_of[viewer] = question
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self.cores + 1, thread_name_prefix="what-if")
+            self._pool.submit(self._serve, self._pool)
             return question.answer
 
     def close(self) -> None:
         """Cancel questions that have not started, and wait for running stages."""
-        with self._changed:
-            self._closed = True
-            for question in self._waiting.values():
-                question.answer.cancel()
-            self._waiting.clear()
-            self._question_of.clear()
-            self._seen.clear()
-            self._changed.notify_all()
-        for thread in self._threads:
-            thread.join()
-        self._threads.clear()
-        self._closed = False
+        with self._lock:
+            pool, self._pool = self._pool, None
+            for question in self._questions.values():
+                question.viewers.clear()
+            for question in list(self._questions.values()):
+                self._drop_if_abandoned(question)
+        if pool is not None:
+            pool.shutdown()
+
+    def _serve(self, pool: ThreadPoolExecutor) -> None:
+        """Advance the next question by one stage, in a thread of the pool."""
+        with self._lock:
+            question = self._next()
+            if question is None:
+                return
+            question.running = True
+            self._share_cores()
+        done = question.advance()
+        with self._lock:
+            question.running = False
+            self._share_cores()
+            if done:
+                self._forget(question)
+            else:
+                self._drop_if_abandoned(question)
+            if self._pool is pool and self._questions:
+                pool.submit(self._serve, pool)  # the next stage, or a slow question that this one kept waiting
 
     # ------------------------------------------------------------------ under the lock
 
-    def _drop(self, viewer: str, new_key: str) -> None:
-        old_key = self._question_of.pop(viewer, None)
-        if old_key is None or old_key == new_key:
-            return
-        question = self._running.get(old_key) or self._waiting.get(old_key)
-        if question is not None:
-            question.viewers.pop(viewer, None)
-            if not question.viewers and old_key in self._waiting:
-                del self._waiting[old_key]
-                _cancel(question)
-
-    def _is_wanted(self, question: _Question) -> bool:
-        for viewer in [viewer for viewer, is_here in question.viewers.items() if not is_here()]:
-            del question.viewers[viewer], self._question_of[viewer]
-        return bool(question.viewers)
-
-    def _start_threads(self) -> None:
-        if not self._threads:
-            for number in range(self.cores + 1):
-                thread = threading.Thread(target=self._serve, name=f"what-if-{number}", daemon=True)
-                self._threads.append(thread)
-                thread.start()
-
     def _next(self) -> _Question | None:
-        """The next question for a thread."""
-        now = time.monotonic()
-        slow = [question for question in self._running.values() if question.rank > Rank.MOVE]
-        candidates = [question for question in self._waiting.values() if self._may_start(question, slow, now)]
-        return min(candidates, key=lambda question: question.since + HEAD_START[question.rank], default=None)
+        """The next question for a thread; None if all others must wait."""
+        for question in list(self._questions.values()):
+            self._drop_if_abandoned(question)
+        questions = self._questions.values()
+        slow = [question for question in questions if question.running and question.rank > Rank.MOVE]
+        follow = sum(question.rank == Rank.FOLLOW for question in slow)
+        highest = (
+            Rank.FOLLOW if follow < max(1, self.cores - 1) else Rank.BUILD
+        )  # a build does not wait for a follow-up
+        highest = highest if len(slow) < self.cores else Rank.MOVE
+        waiting = (question for question in questions if not question.running and question.rank <= highest)
+        return min(waiting, key=lambda question: question.since + HEAD_START[question.rank], default=None)
 
-    def _may_start(self, question: _Question, slow: list[_Question], now: float) -> bool:
-        if question.rank == Rank.MOVE:
-            return True
-        if len(slow) >= self.cores:
-            return False
-        if question.rank == Rank.BUILD:
-            return True
-        if sum(one.rank == Rank.FOLLOW for one in slow) >= max(1, self.cores - 1):
-            return False
-        if question.stages is not None:
-            return True
-        self._seen = {viewer: seen for viewer, seen in self._seen.items() if now - seen < IN_CLASS}
-        started = sum(one.stages is not None for one in (*self._waiting.values(), *slow))
-        return started < BEGUN and (len(self._seen) < 2 or now - question.since >= SETTLED)
+    def _drop_if_abandoned(self, question: _Question) -> None:
+        if not question.running and not any(is_here() for is_here in question.viewers.values()):
+            self._forget(question)
+            question.cancel()
 
-    # ------------------------------------------------------------------ the threads
-
-    def _serve(self) -> None:
-        while True:
-            with self._changed:
-                while (question := self._next()) is None and not self._closed:
-                    self._changed.wait(SETTLED / 2 if self._waiting else None)
-                if question is None:
-                    return
-                del self._waiting[question.key]
-                if not self._is_wanted(question):
-                    _cancel(question)
-                    continue
-                self._running[question.key] = question
-                self._share_cores()
-            done, result, error = _stage(question)
-            with self._changed:
-                del self._running[question.key]
-                self._share_cores()
-                if done:
-                    for viewer in question.viewers:
-                        if self._question_of.get(viewer) == question.key:
-                            del self._question_of[viewer]
-                elif self._is_wanted(question) and not self._closed:
-                    question.since = time.monotonic()
-                    self._waiting[question.key] = question
-                else:
-                    _cancel(question)
-                self._changed.notify_all()
-            if done and error is not None:
-                question.answer.set_exception(error)
-            elif done:
-                question.answer.set_result(result)
+    def _forget(self, question: _Question) -> None:
+        self._questions.pop(question.key, None)
+        for viewer in [viewer for viewer, asked in self._question_of.items() if asked is question]:
+            del self._question_of[viewer]
 
     def _share_cores(self) -> None:
         """One BLAS thread for moves and for concurrent computations; otherwise all cores."""
-        running = list(self._running.values())
-        alone = len(running) == 1 and running[0].rank > Rank.MOVE
-        threads = self.cores if alone or not running else max(1, self.cores // len(running))
+        running = [question.rank for question in self._questions.values() if question.running]
+        threads = 1 if running == [Rank.MOVE] else max(1, self.cores // max(1, len(running)))
         _blas("scipy.linalg" in sys.modules, "sklearn" in sys.modules).limit(limits=threads)
-
-
-def _stage(question: _Question) -> tuple[bool, Any, BaseException | None]:
-    """Run the next stage; returns whether it was the last, the result, and the error."""
-    try:
-        if question.stages is None:
-            result = question.work()
-            if not isinstance(result, Generator):
-                return True, result, None
-            question.stages = result
-        next(question.stages)
-    except StopIteration as end:
-        return True, end.value, None
-    except BaseException as error:  # the waiting caller gets it
-        return True, None, error
-    return False, None, None
-
-
-def _cancel(question: _Question) -> None:
-    if question.stages is not None:
-        question.stages.close()
-    question.answer.cancel()
 
 
 @functools.lru_cache(maxsize=1)

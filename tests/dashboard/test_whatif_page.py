@@ -26,7 +26,7 @@ from isoviz.runs.store import Store
 from isoviz.tasks.protocol import OwnTask
 from isoviz.training.weights import FILE, newest
 from isoviz.whatif import chains, embeddings
-from isoviz.whatif.encoding import ENCODING
+from isoviz.whatif.embeddings import ENCODING
 from isoviz.whatif.engine import CLOUDS, LAYER, instant_metrics, slow_metrics
 from isoviz.whatif.request import STORE, request_for
 from isoviz.whatif.scheduler import SCHEDULER, Rank

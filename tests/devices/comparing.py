@@ -301,11 +301,11 @@ def finished_run() -> tuple[Any, str]:
 
 def what_if(folder: Path) -> Quantities:
     """What-if's pass over a run's rows."""
-    from isoviz.whatif import encoding
+    from isoviz.whatif.embeddings import compute as encode_run
     from isoviz.whatif.request import request_for
 
     store, run = finished_run()
-    facts, arrays = encoding.compute(request_for(store.get(run), store.folder_of(run)), lambda done, total, text: None)
+    facts, arrays = encode_run(request_for(store.get(run), store.folder_of(run)), lambda done, total, text: None)
     return {name: array(value) for name, value in arrays.items() if value.dtype.kind == "f"} | dict(
         numbers(facts["metrics"])
     )

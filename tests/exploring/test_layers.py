@@ -31,11 +31,6 @@ def test_a_valley_has_the_depth_of_its_lower_side(means: tuple[float, ...], laye
     assert (found.interval.low, found.interval.high) == pytest.approx((depth, depth))
 
 
-@pytest.mark.parametrize("means", [(0.9, 0.8, 0.7), (0.1, 0.8, 0.7), (0.9, 0.1)])
-def test_no_valley_at_either_end(means: tuple[float, ...]) -> None:
-    assert layers.valley(curve(*means)) is None
-
-
 def test_texts_without_an_entropy_are_left_out_at_all_layers() -> None:
     values = curve(0.9, 0.3, 0.8)
     values[0, 3] = np.nan
@@ -84,26 +79,9 @@ def test_a_layer_whose_rows_are_equal_has_neighbours_by_chance_whatever_the_roun
         assert kept.from_before[0] == kept.to_last[0] == (pytest.approx(kept.by_chance), pytest.approx([10 / 59] * 2))
 
 
-def test_rounding_decides_no_tie() -> None:
-    generator = np.random.default_rng(0)
-    first = generator.normal(8.0, size=(800, 64)).astype(np.float32)  # a narrow cone: many close cosines
-    second = (first + generator.normal(0.0, 0.2, size=first.shape)).astype(np.float32)
-    kept = layers.retention([first, second])
-    for _ in range(3):
-        order = generator.permutation(64)  # sums in another order round otherwise
-        again = layers.retention([first[:, order], second[:, order]])
-        assert kept is not None
-        assert again is not None
-        assert again.shares == pytest.approx(kept.shares, abs=1e-12)
-
-
 def test_the_choice_is_the_layer_that_the_others_resemble() -> None:
     rng = np.random.default_rng(0)
     middle = rng.normal(size=(60, 8))
     clouds = [middle + rng.normal(size=(60, 8)) for _ in range(2)]
     found = [layers.retention([*clouds[:at], middle, *clouds[at:]]) for at in range(3)]
     assert [kept and kept.choice for kept in found] == [0, 1, 2]
-
-
-def test_too_few_layers_or_rows() -> None:
-    assert layers.retention([np.eye(30)]) is None and layers.retention([np.eye(19)] * 2) is None

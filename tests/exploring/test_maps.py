@@ -10,7 +10,6 @@ import pytest
 from isoviz.errors import InputError
 from isoviz.exploring import maps
 from isoviz.exploring.maps import MapRequest
-from tests.metrics.reference_clouds import equal_but_for_rounding
 
 
 @pytest.mark.parametrize("shape", [(40, 6), (5, 30)])
@@ -27,14 +26,6 @@ def test_pca_by_the_singular_values(shape: tuple[int, int]) -> None:
     np.testing.assert_allclose(projection.place(x[:2]), projection.coordinates[:2], atol=1e-8)
 
 
-def test_pca_of_copies_has_no_shares_and_of_too_few_points_no_axes() -> None:
-    for copies in (np.ones((6, 4)), equal_but_for_rounding(6, 4), equal_but_for_rounding(6, 9)):
-        projection = maps.pca(copies, 2)
-        assert np.isnan(projection.shares).all() and (projection.coordinates == 0).all()
-    with pytest.raises(InputError, match="2 points in 9 dimensions have no 2 axes"):
-        maps.pca(np.zeros((2, 9)), 2)
-
-
 def test_key_is_of_what_changes_the_picture() -> None:
     plain = MapRequest()
     assert plain.key(2, "cls") == replace(plain, neighbours=30).key(2, "cls")  # PCA does not look at it
@@ -44,42 +35,12 @@ def test_key_is_of_what_changes_the_picture() -> None:
     assert len(keys) == 7 and maps.MapRequest(**near.as_json()) == near
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"kind": "tsne"}, "kind: got tsne"),
-        ({"dimensions": 4}, "dimensions: got 4"),
-        ({"metric": "manhattan"}, "allowed: cosine, euclidean"),
-        ({"points": 4}, "points: must be at least 5"),
-        ({"min_dist": 2.0}, "min_dist: must be at least 0, at most 1"),
-    ],
-)
-def test_settings_that_are_not_allowed(wrong: dict, message: str) -> None:  # type: ignore[type-arg]
-    with pytest.raises(InputError, match=message):
-        MapRequest(**wrong).check()
-
-
-def test_draw_is_named_by_its_seed() -> None:
-    assert maps.sampled(7, MapRequest(points=7)).tolist() == list(range(7))
-    first, again, other = (maps.sampled(50, MapRequest(points=9, seed=seed)) for seed in (0, 0, 1))
-    assert len(set(first)) == 9 and (np.diff(first) > 0).all()
-    assert (first == again).all() and (first != other).any()
-
-
 def test_coordinates_are_of_the_points_that_are_drawn() -> None:
     cloud, request = np.random.default_rng(1).standard_normal((40, 6)), MapRequest("pca", 3, points=12)
     placed = maps.coordinates(cloud, request)
     np.testing.assert_array_equal(placed, maps.pca(cloud[maps.sampled(40, request)], 3).coordinates)
     with pytest.raises(InputError, match="dimensions"):
         maps.coordinates(cloud, MapRequest(dimensions=4))
-
-
-def test_umap_refuses_what_has_no_neighbours() -> None:
-    with pytest.raises(InputError, match="at least 5"):
-        maps.fit_umap(np.zeros((4, 3)), MapRequest("umap"))
-    for copies in (np.ones((9, 3)), equal_but_for_rounding(9, 3)):
-        with pytest.raises(InputError, match="all points of this cloud are identical"):
-            maps.fit_umap(copies, MapRequest("umap"))
 
 
 @pytest.mark.slow
@@ -176,26 +137,6 @@ def test_a_line_encloses_its_share_of_the_points(count: int) -> None:
     assert maps.density_lines(np.ones((50, 2))) == [] == maps.density_lines(points[:5])
 
 
-STAR = [(0, 3), (2, -3), (-3, 1), (3, 1), (-2, -3)]
-"""A five-pointed star drawn in one line: its middle is gone around twice."""
-
-
-def test_known_places() -> None:
-    square = [(0, 0), (2, 0), (2, 2), (0, 2)]
-    points = [(1, 1), (3, 1), (1, -1), (1.999, 0.001), (-1e-9, 1)]
-    assert maps.inside(points, square).tolist() == [True, False, False, True, False]
-    assert maps.inside([(0, 2.5), (0, 0)], STAR).tolist() == [True, False]
-    horseshoe = [(0, 0), (3, 0), (3, 3), (2, 3), (2, 1), (1, 1), (1, 3), (0, 3)]
-    assert maps.inside([(0.5, 2), (1.5, 2), (2.5, 2), (1.5, 0.5)], horseshoe).tolist() == [True, False, True, True]
-
-
-def test_shared_edge_belongs_to_one_side() -> None:
-    left, right = [(0, 0), (1, 0), (1, 1), (0, 1)], [(1, 0), (2, 0), (2, 1), (1, 1)]
-    edge = [(1, y) for y in (0.0, 0.25, 0.5)]
-    both = maps.inside(edge, left).astype(int) + maps.inside(edge, right)
-    assert both.tolist() == [1, 1, 1]
-
-
 def test_agrees_with_counting_crossings_one_by_one() -> None:
     generator = np.random.default_rng(0)
     points, corners = generator.uniform(-3, 3, (500, 2)), generator.uniform(-3, 3, (9, 2))
@@ -219,8 +160,3 @@ def test_long_line_is_shortened_and_still_holds_the_same() -> None:
     points = np.random.default_rng(1).uniform((0, 0), (100, 40), (2_000, 2))
     assert (maps.inside(points, lasso) != maps.inside(points, short)).mean() < 0.005
     assert maps.line_of(maps.line_text(short)) == short
-
-
-@pytest.mark.parametrize("text", ["", "1,2", "1,2;3,4", "a,b;c,d;e,f", "1,2;3;4,5", "1,nan;2,3;4,5", "1,2;3,4;5,inf"])
-def test_text_that_is_no_line(text: str) -> None:
-    assert maps.line_of(text) is None

@@ -61,19 +61,6 @@ def test_numbers_match_the_profile(computed: Any) -> None:
     ]
 
 
-def test_progress_rises_to_the_end(computed: Any) -> None:
-    reports = computed[3]
-    done = [step for step, _, _ in reports]
-    assert done == sorted(done) and done[0] == 0
-    assert reports[-1][0] == reports[-1][1]
-    assert {
-        "loading the model",
-        f"reading texts, {ROWS} of {ROWS} rows",
-        "measuring, 9 of 9 clouds",
-        f"reading training texts for IsoScore*, {ROWS} of {ROWS} rows",
-    } <= {text for _, _, text in reports}
-
-
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 def test_arrays_of_a_cloud(pooling: str, computed: Any) -> None:
     _, arrays, views, _ = computed
@@ -122,11 +109,6 @@ def test_clouds_of_every_layer_are_kept_small_with_what_their_points_are(compute
     assert first["token"].tolist() == ["[CLS]", *rows["sentence"][0].split(), "[SEP]"]
 
 
-def test_numbers_too_large_for_half_precision_keep_theirs() -> None:
-    arrays = _points_of(np.array([[1.0, 2.0], [1e6, 0.0], [3.0, 4.0]], dtype=np.float32))
-    assert arrays["0.cls.cloud"].dtype == np.float32 and arrays["0.cls.cloud"].max() == pytest.approx(1e6)
-
-
 def test_too_many_rows_are_sampled_with_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "CLOUD_POINTS", 7)
     cloud = np.arange(40, dtype=np.float32).reshape(20, 2)
@@ -161,21 +143,6 @@ def test_cosines_are_counted_over_distinct_pairs() -> None:
     assert np.abs(counts - expected).sum() <= 2  # a cosine on an edge may fall to either side
 
 
-def test_cosines_of_many_points_are_of_a_seeded_sample() -> None:
-    points = np.random.default_rng(2).standard_normal((measuring.COSINE_POINTS + 50, 3))
-    first, again, other = (measuring.cosine_counts(points, seed=seed) for seed in (0, 0, 1))
-    assert first.sum() == measuring.COSINE_POINTS * (measuring.COSINE_POINTS - 1) // 2
-    assert (first == again).all() and (first != other).any()
-
-
-def test_copies_of_one_point_are_drawn_as_undefined(tmp_path: Path) -> None:
-    points = np.ones((5, 4), dtype=np.float32)
-    views = Views("made up", 5, 0, np.full(5, 3), 8, 0, "cpu", {(0, "cls"): points}, {}, ())
-    arrays = measuring.arrays_of(views)
-    assert np.isnan(arrays["0.cls.ev"]).all() and (arrays["0.cls.sigma"] == 0).all()
-    assert arrays["0.cls.cosine"][-1] == 10
-
-
 @pytest.mark.parametrize("kind", ["regression", "span", "seq2seq"])
 def test_every_kind_of_task_is_checked(tiny_models: TinyModels, tmp_path: Path, kind: str) -> None:
     request = ViewRequest(str(tiny_models("bert")), tiny.TASKS[kind], str(tiny.write(kind, tmp_path)), max_rows=8)
@@ -189,12 +156,3 @@ def test_every_kind_of_task_is_checked(tiny_models: TinyModels, tmp_path: Path, 
     assert {entry["n"] for entry in facts["entries"] if entry["pooling"] == "tokens"} == {sum(lengths)}
     assert facts["rows"] == 8
     assert arrays
-
-
-def test_the_other_direction_reads_the_other_language(tiny_models: TinyModels, tmp_path: Path) -> None:
-    data = str(tiny.write("seq2seq", tmp_path))
-    request = ViewRequest(str(tiny_models("bert")), "wmt16/ro-en", data, max_rows=8, direction="en-ro")
-    facts, arrays = measuring.compute(request, lambda done, total, text: None)
-    plain = tasks.load(tasks.get("wmt16/ro-en"), data).validation.iloc[:8]
-    assert points.unpacked(arrays[points.ROWS])["source"].tolist() == plain["target"].tolist()
-    assert facts["request"]["direction"] == "en-ro"

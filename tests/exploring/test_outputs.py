@@ -63,12 +63,6 @@ def test_a_runs_head_is_its_output_layer(bundled: ModelSource) -> None:
     assert measured["each"] == pytest.approx(weight.norm(dim=1).tolist(), rel=1e-6) and progress[-1] == (3, 3)
 
 
-def test_zero_weights_have_no_scale(bundled: ModelSource) -> None:
-    measured = outputs.measure(np.zeros((2, 5), dtype=np.float32))
-    assert pairs(measured)["definition", False] == (1.0, 0.0)
-    assert pairs(measured)["definition", True] == (None, None)
-
-
 def test_an_encoder_alone_says_so(tiny_models: TinyModels) -> None:
     measured = outputs.of(sources.resolve(str(tiny_models("bert"))))
     assert "encoder alone" in measured["reason"]

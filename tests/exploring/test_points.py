@@ -46,13 +46,6 @@ def test_all_neighbours_in_order(metric: Metric, leave_out: int | None, monkeypa
     ]
 
 
-def test_copies_keep_their_order_and_a_zero_vector_has_no_neighbours() -> None:
-    points = np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 1.0], [2.0, 2.0]])
-    assert nearest(points, [1, 1], metric="euclidean", k=3).places.tolist() == [0, 2, 1]
-    assert nearest(points, [1, 1], metric="cosine", k=3).places.tolist() == [0, 2, 3]
-    assert len(nearest(points, [0, 0], metric="cosine").places) == 0
-
-
 KEPT = 12
 
 

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from isoviz import metrics
-from isoviz.exploring import rogue
 from isoviz.exploring.rogue import RogueDimensions, rogue_dimensions
 
 RNG = np.random.default_rng(3)
@@ -68,25 +67,3 @@ def test_without_rogue_dimensions_or_usable_labels_it_says_so():
     assert "a label of its own" in of(points, np.arange(N)).reason
     assert of(points[:, :8], labels).numbers.size == 0, "in so few dimensions, none can be three deviations out"
     assert len(of(np.ones((20, D))).numbers) == 0
-
-
-def test_large_clouds_are_sampled(monkeypatch: pytest.MonkeyPatch):
-    points = RNG.normal(size=(N, D))
-    points[:, 5] += 30.0
-    whole = of(points)
-    monkeypatch.setattr(rogue, "MOST_POINTS", 100)
-    sample = of(points)
-    assert (whole.points, sample.points) == (N, 100)
-    assert sample.mean_cosine == pytest.approx(whole.mean_cosine, abs=0.02)
-    assert sample.cosine[0] == pytest.approx(whole.cosine[0], abs=0.02)
-    centred = points - points.mean(axis=0)
-    centred[:, 5] *= 20.0
-    assert np.isnan(of(centred).cosine).all(), "a mean cosine of about 0 has no shares"
-
-
-def test_centred_points_have_no_rogue_mean_and_dead_dimensions_are_named():
-    points = RNG.normal(size=(N, D))
-    points[:, [5, 20]] = 4.0
-    points -= points.mean(axis=0)
-    found = of(points)
-    assert not found.of_mean.any() and found.dead == (5, 20)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,10 @@ from isoviz import tasks
 from isoviz.errors import InputError
 from isoviz.exploring import measuring, shrinkage
 from isoviz.exploring.request import ViewRequest
-from isoviz.metrics.measuring import notes_of
 from isoviz.metrics.record import CloudRecord
-from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models import extract
-from isoviz.models.views import TokenView, Views
+from isoviz.models.views import Views
 from isoviz.training.measuring import layers_record
 from isoviz.training.shrinkage import SampledShrinkage
 from tests import tiny
@@ -112,20 +109,6 @@ def test_all_layers_together_are_what_a_run_would_report(seen: tuple[dict[str, A
     assert together.readings.keys() == reported.readings.keys()
 
 
-def test_the_source_of_sigma_s_is_stated(seen: tuple[dict[str, Any], Clouds, Clouds]) -> None:
-    facts, _, training = seen
-    shrinkage_record = facts["shrinkage"]
-    words = f"ζ = 0.2, Σ_S from {len(training[0])} tokens of each layer, of 20 of 64 rows of train drawn with seed 3"
-    assert shrinkage_record == {
-        "zeta": REPORTED_ZETA, "split": "train", "rows": 20, "rows_in_split": 64, "seed": 3, "shared": 0, "truncated": 0,
-        "tokens": len(training[0]), "words": words,
-    }  # fmt: skip
-    of_tokens = [record for record in records(facts) if record.pooling == "tokens"]
-    for one in [*of_tokens, CloudRecord.model_validate(facts["layers"])]:
-        assert f"isoscore_star is taken with {words}" in notes_of(one)
-        assert one.readings["isoscore_star"].settings == {"zeta": REPORTED_ZETA}
-
-
 def test_a_view_of_the_training_split_says_what_it_shares(request_: ViewRequest) -> None:
     facts = compute(dataclasses.replace(request_, split="train"))
     drawn = np.random.default_rng((SEED, 1)).permutation(64)[:ROWS]
@@ -133,24 +116,6 @@ def test_a_view_of_the_training_split_says_what_it_shares(request_: ViewRequest)
     assert 0 < shared < ROWS and facts["shrinkage"]["shared"] == shared
     source = f"the view's own split: the view contains {shared} of them"
     assert source in facts["shrinkage"]["words"]
-
-
-def test_a_view_of_all_training_rows_reads_them_once(request_: ViewRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = []
-    layer_views = extract.layer_views
-
-    def watched(source: Any, texts: Any, **options: Any) -> Views:
-        read.append(len(texts[0]))
-        return layer_views(source, texts, **options)
-
-    monkeypatch.setattr(extract, "layer_views", watched)
-    facts = compute(dataclasses.replace(request_, split="train", max_rows=64))
-    assert read == [64]
-    plain = [record.number("isoscore") for record in records(facts) if record.pooling == "tokens"]
-    np.testing.assert_allclose(np.array(stars(facts), dtype=float), plain, rtol=1e-12)
-    together = CloudRecord.model_validate(facts["layers"])
-    assert together.number("isoscore_star") == pytest.approx(together.number("isoscore"), rel=1e-12)
-    assert "the same rows as the view, so it equals isoscore" in facts["shrinkage"]["words"]
 
 
 def test_training_texts_that_cannot_be_read_leave_the_rest_of_the_view(
@@ -172,18 +137,6 @@ def test_training_texts_that_cannot_be_read_leave_the_rest_of_the_view(
     assert all(record.number("twonn") for record in records(facts) if record.pooling == "tokens" and record.layer == 2)
 
 
-def test_a_single_training_token_has_no_covariance(request_: ViewRequest) -> None:
-    def views_of(tokens: int) -> Views:
-        stream = CovarianceAccumulator(4)
-        stream.update(np.random.default_rng(0).normal(size=(tokens, 4)))
-        points, numbers = np.zeros((1, 4), dtype=np.float32), np.zeros(1, dtype=np.int64)
-        view = TokenView(stream, points, points, numbers, numbers)
-        return Views("made up", 1, 0, numbers, 8, 0, "cpu", {}, {0: view}, ())
-
-    shrinkage_target = shrinkage.target(request_, 64, views_of(9), lambda rows: views_of(1))
-    assert shrinkage_target == "Σ_S is undefined: it needs at least 2 points, got 1"
-
-
 def test_training_rows_are_drawn_by_the_seed() -> None:
     request = ViewRequest("m", "glue/cola", max_rows=7, seed=1)
     rows = shrinkage.training_rows(request, 50)
@@ -191,15 +144,3 @@ def test_training_rows_are_drawn_by_the_seed() -> None:
     assert (rows == shrinkage.training_rows(request, 50)).all()
     assert (rows != shrinkage.training_rows(dataclasses.replace(request, seed=2), 50)).any()
     assert shrinkage.training_rows(request, 4).tolist() == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize("kind", ["span", "seq2seq"])
-def test_training_texts_are_those_that_the_view_reads(tiny_models: TinyModels, tmp_path: Path, kind: str) -> None:
-    """Pairs of texts; the source alone of a translation."""
-    request = ViewRequest(str(tiny_models("bert")), tiny.TASKS[kind], str(tiny.write(kind, tmp_path)), max_rows=8)
-    facts = compute(request)
-    task = tasks.get(request.task)
-    frame = tasks.load(task, request.data).train.iloc[shrinkage.training_rows(request, 24)]
-    tokenizer = transformers.AutoTokenizer.from_pretrained(request.model)
-    lengths = [len(ids) for ids in tokenizer(*(frame[name].tolist() for name in task.inputs))["input_ids"]]
-    assert facts["shrinkage"]["tokens"] == sum(lengths)

@@ -43,15 +43,6 @@ def test_own_vectors_are_one_layer_with_every_measure() -> None:
     assert table["label"].tolist() == ["0", "1"] * 40, "few whole numbers are groups"
 
 
-def test_without_columns_everything_independent_of_them_is_measured() -> None:
-    facts, arrays, _ = _view(_stored_set())
-    assert {"ev", "sigma", "mean", "cosine", "cloud", "correlation", "order"} <= {
-        name.split(".")[-1] for name in arrays
-    }
-    assert measuring.points.unpacked(arrays["rows.parquet"]).columns.tolist() == ["row"]
-    assert facts["rows"] == 80
-
-
 def test_the_first_pictures_are_there_before_the_slow_measures() -> None:
     key = _stored_set()
     vector_view.publish_first(ViewRequest("", user_sets.VECTORS, key, user_sets.ALL_ROWS), "f" * 32)
@@ -74,12 +65,6 @@ def test_a_set_that_is_gone_is_reported() -> None:
     assert caught.value.field == "data"
 
 
-def test_a_key_of_texts_is_no_key_of_vectors() -> None:
-    key = vectors.keep(vectors.from_texts(["one", "two"]))
-    with pytest.raises(InputError, match="another kind"):
-        user_sets.load_set(user_sets.VECTORS, key)
-
-
 def test_own_texts_give_the_layer_profile(tmp_path: Path) -> None:
     lines = [f"the {colour} cat sees {count} birds" for colour in ("red", "grey") for count in range(10)]
     key = vectors.keep(vectors.from_texts(lines))
@@ -93,24 +78,3 @@ def test_own_texts_give_the_layer_profile(tmp_path: Path) -> None:
     rows = rows_of(user_sets.TEXTS, key)
     assert rows.counts == {user_sets.ALL_ROWS: 20}
     assert key_of(request, encoders.resolve("demo/tiny-bert"), rows) != key_of(request, None, rows)
-
-
-def test_own_sets_have_one_split() -> None:
-    with pytest.raises(InputError, match=r"no split 'train' \(allowed: all\)"):
-        ViewRequest("", user_sets.VECTORS, _stored_set(), "train").check()
-
-
-def test_map_of_many_vectors_keeps_more_than_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_view, "MAP_POINTS", 50)
-    monkeypatch.setattr(measuring, "CLOUD_POINTS", 20)
-    points = np.random.default_rng(0).normal(size=(80, 4)).astype(np.float32)
-    key = vectors.keep(vectors.from_points(points, name="many.npy"))
-    facts, arrays = vector_view.compute(ViewRequest("", user_sets.VECTORS, key, user_sets.ALL_ROWS), lambda *_: None)
-    results.STORE.publish("a" * 32, facts, arrays)
-    view = results.find("a" * 32)
-    assert view is not None and facts["figure_points"] == view.points_in_matrix(0, user_sets.POOLING) == 20
-    mapped, rows = view.mapped(0, user_sets.POOLING), view.table(user_sets.POOLING)["row"]
-    assert mapped.dtype == np.float16 and len(mapped) == 50
-    np.testing.assert_array_equal(mapped, points[rows].astype(np.float16))
-    np.testing.assert_array_equal(mapped, view.points(0, user_sets.POOLING).astype(np.float16))
-    assert any("20 of 80 vectors and the map up to 50" in note for note in facts["warnings"])

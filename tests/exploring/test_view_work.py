@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
@@ -15,7 +14,7 @@ from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
 from isoviz.jobs import queue
 from isoviz.jobs.queue import JobState
-from isoviz.jobs.results import ARRAYS, ResultStore
+from isoviz.jobs.results import ARRAYS
 from isoviz.models import profile, sources
 from tests.jobs.here import work_here
 from tests.tiny import TinyModels
@@ -38,29 +37,6 @@ def work(request: ViewRequest, key: str) -> JobState:
 def test_model_that_changed_name_by_arriving_is_kept_under_its_content(request_: ViewRequest, key: str) -> None:
     assert work(request_, "asked-before-the-download").status == "none"
     assert queue.look(VIEW, key).status == "done"
-
-
-def test_older_views_make_room(request_: ViewRequest, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    arrays = {"0.cls.sigma": np.zeros(500, dtype=np.float32)}
-    results.STORE.publish("old", {"depth": 0, "entries": []}, arrays)
-    monkeypatch.setenv("ISOVIZ_VIEWS_LIMIT", "0.000001")  # a kilobyte
-    assert work(request_, "asked-before-the-download").status == "none"
-    assert results.find("old") is None and results.find(key) is not None  # the one just made stays
-
-
-def test_view_evicted_before_completion_is_restored(
-    request_: ViewRequest, key: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    completed = profile.completed
-
-    def crowded(*arguments: Any, **options: Any) -> Any:
-        ResultStore("views", lambda: 0).shrink()
-        return completed(*arguments, **options)
-
-    monkeypatch.setattr(profile, "completed", crowded)
-    assert work(request_, key).status == "done"
-    view = results.find(key)
-    assert view is not None and not view.pending and view.array(2, "cls", "ev") is not None
 
 
 def test_the_numbers_come_in_three_stages(request_: ViewRequest, key: str, monkeypatch: pytest.MonkeyPatch) -> None:

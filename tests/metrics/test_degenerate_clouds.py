@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from reference_clouds import equal_but_for_rounding, spread_cloud
+from reference_clouds import spread_cloud
 
 from isoviz import metrics
 from isoviz.metrics import UndefinedWarning
@@ -199,11 +199,6 @@ def test_from_how_many_points_it_is_defined(name):
         assert bool(np.isnan(value).all() and value.size) == warned == (n < FEWEST[name]), n
 
 
-def test_points_that_differ_by_rounding_only_have_no_correlations():
-    described = metrics.describe(equal_but_for_rounding(40, 8))
-    assert described["isoscore"] is described["rogue_share"] is described["abs_correlation"] is None
-
-
 @every
 def test_a_constant_dimension_is_no_problem(name):
     cloud = spread_cloud(40, 4)
@@ -244,8 +239,3 @@ def test_an_invalid_covariance_is_refused(cov, reason, kind):
         metrics.isoscore_star(kind(spread_cloud(9, 3)), kind(cov), 0.2)
     with pytest.raises(ValueError, match=reason):
         metrics.isoscore_from_covariance(kind(cov))
-
-
-def test_picking_from_no_points():
-    assert metrics.one_per_group(np.zeros((0, 3)), []).shape == (0, 3)
-    assert metrics.one_per_group(torch.zeros(0, 3), []).shape == (0, 3)

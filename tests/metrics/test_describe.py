@@ -62,13 +62,6 @@ def test_it_agrees_with_each_metric(name, kind):
     assert summary["n_per_d"] == len(cloud) / cloud.shape[1]
 
 
-def test_twenty_outliers_at_most():
-    cloud = spread_cloud(50, 900)
-    cloud[:, 100:130] += 1e4 + 100 * np.arange(30.0)
-    assert len(metrics.outlier_dimensions(cloud)) == 30
-    assert metrics.describe(cloud, twonn=False)["outlier_dimensions"] == list(range(129, 109, -1))
-
-
 @pytest.mark.parametrize("n, warned", [(19, True), (20, False)])
 def test_too_few_points_for_the_dimensions_are_reported(n, warned):
     summary = metrics.describe(spread_cloud(n, 4), twonn=False)
@@ -81,17 +74,6 @@ def test_a_test_statistic_has_its_p_value_and_a_part_of_the_points_is_named():
     part = cloud[draw(2_100, summary["epps_pulley_points"], 0)]
     assert summary["epps_pulley_p"] == metrics.epps_pulley_test(part).p
     assert any(note.startswith("epps_pulley is taken on a sample of 2000") for note in summary["warnings"])
-
-
-def test_the_interval_and_pairs_can_be_left_out():
-    summary = metrics.describe(spread_cloud(50, 4), twonn=False, interval=False)
-    assert summary["isoscore_unbiased_interval"] is None and summary["twonn"] is None
-    assert summary["warnings"] == []
-
-
-def test_the_curve_holds_fifty_values_at_most():
-    assert len(metrics.describe(spread_cloud(200, 60), twonn=False)["ev"]) == 50
-    assert len(metrics.describe(spread_cloud(9, 60), twonn=False)["ev"]) == 9
 
 
 @pytest.mark.parametrize("cloud", [np.ones((9, 4)), np.ones((1, 4)), np.zeros((0, 4)), np.ones((5, 1))])

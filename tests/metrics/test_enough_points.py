@@ -7,7 +7,7 @@ import pytest
 from reference_clouds import value_of
 
 from isoviz import metrics
-from isoviz.metrics.power_law import decay
+from isoviz.metrics.spectrum import decay
 
 pytestmark = pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarning")
 

@@ -11,10 +11,8 @@ import torch
 from reference_clouds import ORACLE_CLOUDS, spread_cloud
 from scipy.special import hyp1f1
 
-from isoviz.metrics import UndefinedWarning, describe, epps_pulley, epps_pulley_test
+from isoviz.metrics import describe, epps_pulley, epps_pulley_test
 from isoviz.metrics.gaussian import _exact_mean, _mean_over_directions, _null_cumulants, _null_mean
-from isoviz.metrics.measuring import DEPENDENT, measure_cloud
-from isoviz.metrics.sample import Sample
 
 
 def standardised(x):
@@ -101,13 +99,6 @@ def test_its_level(n, d):
     assert statistics.mean() == pytest.approx(_null_mean(n, d), abs=4 * error)
 
 
-@pytest.mark.parametrize("d", [1, 2, 7, 100])
-def test_the_mean_of_the_null_tends_to_its_limit(d):
-    limit = math.sqrt(2 * math.pi) * (1 - 4 / math.sqrt(27) - 1 / (d * math.sqrt(108)))
-    assert _null_mean(10_000, d) == pytest.approx(limit, rel=1e-3)
-    assert limit == pytest.approx(0.58 - 0.24 / d, abs=0.005)
-
-
 @pytest.mark.parametrize("d", [1, 2])
 def test_the_limit_of_the_null(d):
     """From the covariance on a grid of frequencies and, in the plane, of directions."""
@@ -147,28 +138,3 @@ def test_a_note_says_where_it_tells_nothing_apart():
     x = np.random.default_rng(1).normal(size=(300, 6)) * 7 - 40
     (note,) = [note for note in describe(x)["warnings"] if note.startswith("epps_pulley")]
     assert epps_pulley_test(x).p > 0.05 and f"(p = {epps_pulley_test(x).p:.2f})" in note
-
-
-def test_tokens_of_one_text_are_no_sample():
-    x = spread_cloud(60, 4)
-    assert measure_cloud(Sample(x), "layer_1", "tokens").readings["epps_pulley"].undefined == DEPENDENT
-    record = measure_cloud(Sample(x), "layer_1", "tokens", independent=Sample(x[:20]))
-    assert record.number("epps_pulley") == epps_pulley(x[:20]) and record.points_of("epps_pulley") == 20
-
-
-def test_blocks_do_not_show(monkeypatch):
-    x = spread_cloud(101, 6)
-    in_one_block = epps_pulley(x)
-    monkeypatch.setattr("isoviz.metrics.gaussian._BLOCK", 1000)
-    assert epps_pulley(x) == pytest.approx(in_one_block, rel=1e-11)
-
-
-@pytest.mark.parametrize(
-    "x, reason", [(np.zeros((0, 3)), "at least 3 points, got 0"), (np.full((9, 3), 0.1), "all points are equal")]
-)
-def test_undefined(x, reason):
-    with pytest.warns(UndefinedWarning, match=reason):
-        assert np.isnan(epps_pulley(x))
-    with pytest.warns(UndefinedWarning, match=reason) as caught:
-        assert np.isnan(epps_pulley_test(x)).all()
-    assert caught[0].filename == __file__

@@ -87,12 +87,3 @@ def test_float32_gradients_with_a_rogue_dimension(n, d):
         single = gradient(score, points.float())
         assert single.dtype == torch.float32
         assert (single.double() - exact).norm() < 1e-4 * exact.norm()
-
-
-def test_non_contiguous_and_integer_inputs():
-    points = torch.from_numpy(spread_cloud(40, 6))
-    turned = points.T.contiguous().T
-    assert not turned.is_contiguous()
-    torch.testing.assert_close(gradient(isoscore, turned), gradient(isoscore, points))
-    integers = (points * 10).round().long()
-    assert isoscore(integers).item() == pytest.approx(isoscore(integers.numpy()), abs=1e-12)

@@ -9,10 +9,9 @@ import transformers
 
 from isoviz import metrics
 from isoviz.errors import InputError, ModelError
-from isoviz.metrics.measuring import measure_cloud, notes_of
+from isoviz.metrics.measuring import as_json, measure_cloud, notes_of
 from isoviz.metrics.protocol import QUICK
 from isoviz.metrics.streaming import CovarianceAccumulator
-from isoviz.metrics.summary import as_json
 from isoviz.models import encoder, extract, sources
 from isoviz.models.adapter import load_network, load_tokenizer
 from isoviz.models.extract import layer_views

@@ -14,7 +14,7 @@ from isoviz.parameters import start_values
 from tests.posthoc.clouds import cloud
 
 PAGE = (Path(__file__).parents[2] / "docs" / "posthoc.md").read_text()
-CENTRED = [slug for slug, kind in posthoc.catalogue().items() if kind.effects.mean_cosine.startswith("centred")]
+CENTRED = ("zca", "pca_whitening", "all_but_the_top", "cluster_based", "batch_norm")
 
 
 def test_the_snippet_gives_the_map_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -43,14 +43,6 @@ def test_all_but_the_top_goes_both_ways():
     assert metrics.isoscore(rogue) < 0.01 < 0.7 < metrics.isoscore(image)
     values = np.linalg.eigvalsh(np.cov(rogue.T))[::-1]
     assert metrics.explained_variance(image)[0] == pytest.approx(values[1] / values[1:].sum())
-
-
-def test_whitening_at_a_lower_rank():
-    low = cloud(200, 3) @ np.random.default_rng(1).normal(size=(3, 9))
-    image = posthoc.zca().fit_transform(low)
-    assert metrics.isoscore(image) == pytest.approx((3 - 1) / (9 - 1), abs=1e-9)
-    np.testing.assert_allclose(metrics.explained_variance(image)[:3], [1 / 3, 2 / 3, 1], atol=1e-9)
-    assert metrics.isoscore(posthoc.pca_whitening(components=3).fit_transform(cloud())) == pytest.approx(1, abs=1e-9)
 
 
 @pytest.mark.parametrize("slug", CENTRED)

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from sentence_transformers.util.quantization import quantize_embeddings
 
-from isoviz.errors import InputError
-from isoviz.metrics import isoscore
-from isoviz.posthoc import binary, chain, pca_whitening, quantisation
+from isoviz.posthoc import binary, quantisation
 from isoviz.readouts.cosines import overlap
 from isoviz.readouts.image import Image
 from tests.posthoc.clouds import cloud
@@ -67,17 +65,3 @@ def test_signs_of_an_uncentred_cloud_carry_nothing_unless_it_is_centred() -> Non
     assert binary().fit(centred + 9.0).silent == 32 and binary(centre=True).fit(centred + 9.0).silent == 0
     assert kept[9.0, False] == pytest.approx(10 / 299, abs=1e-6)  # all rows are tied: chance
     assert kept[9.0, True] == pytest.approx(kept[0.0, False], abs=0.05) and kept[9.0, True] > 0.25
-
-
-def test_pca_and_bits_combine_in_a_chain() -> None:
-    points = RNG.normal(size=(200, 24)) * np.geomspace(4, 0.1, 24) + 1
-    shares = []
-    for bits in (8, 2):
-        codes = chain([pca_whitening(strength=0, components=12), quantisation(bits=bits)]).fit(points)
-        image = codes.transform(points)
-        assert image.shape == (200, 12) and codes.affine() is None
-        shares.append(overlap(Image(points - points.mean(axis=0)), Image(image)).value)
-    assert shares[0] > 0.9 > shares[1]
-    assert isoscore(quantisation().fit_transform(points)) == pytest.approx(isoscore(points), abs=0.01)
-    with pytest.raises(InputError, match="bits: "):
-        quantisation(bits=9)

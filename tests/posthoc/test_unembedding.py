@@ -31,11 +31,6 @@ def test_the_middle_of_the_spectrum_stays(ratio: int) -> None:
     np.testing.assert_allclose(fitted.affine().of_points(POINTS), image, atol=1e-12)
 
 
-def test_all_directions_only_rotate() -> None:
-    image = embed_filter(model=MODEL, ratio=1).fit_transform(POINTS)
-    np.testing.assert_allclose(image @ image.T, POINTS @ POINTS.T, atol=1e-8)
-
-
 def test_what_it_refuses() -> None:
     for params, points in (({}, POINTS), ({"model": MODEL}, POINTS[:, :64]), ({"model": "demo/none"}, POINTS)):
         with pytest.raises(IsoVizError) as caught:

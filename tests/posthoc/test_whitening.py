@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from sklearn.decomposition import PCA
 
 from isoviz import metrics
-from isoviz.errors import InputError
 from isoviz.posthoc import pca_whitening, zca
-from tests.posthoc.clouds import cloud, with_constant
+from tests.posthoc.clouds import cloud
 
 quick = settings(max_examples=25, deadline=None, derandomize=True)
 
@@ -44,12 +43,6 @@ def test_pca_whitening_against_scikit_learn(components):
     signs = np.sign((whitened * expected).sum(axis=0))
     np.testing.assert_allclose(whitened * signs, expected, rtol=1e-8, atol=1e-9)
     assert ours.dropped == 0
-
-
-def test_signs_are_fixed():
-    matrix = pca_whitening().fit(cloud()).affine().matrix
-    for column in matrix.T:
-        assert column[np.abs(column).argmax()] > 0
 
 
 @quick
@@ -96,18 +89,6 @@ def test_the_drop_rule_is_on_the_variance():
     np.testing.assert_allclose(below.transform(base)[2:], 0, atol=1e-12)
 
 
-def test_a_constant_dimension_maps_to_zero():
-    train = with_constant(cloud())
-    transform = zca().fit(train)
-    assert transform.dropped == 1
-    dev = with_constant(cloud(7, seed=1))
-    dev[:, 2] = 55.0
-    image = transform.transform(dev)
-    np.testing.assert_allclose(image[:, 2], 0, atol=1e-10)
-    rest = [0, 1, 3, 4, 5, 6, 7]
-    np.testing.assert_allclose(image[:, rest], zca().fit(train[:, rest]).transform(dev[:, rest]), atol=1e-8)
-
-
 @pytest.mark.parametrize("make", [zca, pca_whitening])
 def test_a_ridge_instead_of_dropping(make):
     train, dev = cloud(5, 12), cloud(4, 12, seed=1)
@@ -122,8 +103,3 @@ def test_rounding_around_a_large_mean_is_not_whitened():
     single = (1e4 + 1e-4 * cloud()).astype(np.float32)  # float32 steps there are 1e-3
     assert zca().fit(single).dropped == 8
     assert zca().fit((1e4 + 10 * cloud()).astype(np.float32)).dropped == 0
-
-
-def test_more_components_than_dimensions():
-    with pytest.raises(InputError, match="components must be at most 8, .* got 9"):
-        pca_whitening(components=9).fit(cloud())

@@ -18,9 +18,8 @@ from isoviz.errors import InputError
 from isoviz.exploring import encoders
 from isoviz.jobs import queue
 from isoviz.runs.store import Store
-from isoviz.whatif import chains, embeddings, encoding, notebook
-from isoviz.whatif.embeddings import load
-from isoviz.whatif.encoding import ENCODING
+from isoviz.whatif import chains, embeddings, notebook
+from isoviz.whatif.embeddings import ENCODING, load
 from isoviz.whatif.engine import WhatIf, train_layer
 from isoviz.whatif.images import NotReadyError
 from isoviz.whatif.request import STORE, LayerRequest, _key, refuse_kind, request_for
@@ -77,18 +76,6 @@ def test_texts_and_labels_match_the_rows(runs):
     assert stored.labels.tolist() == data.validation["label"].iloc[:40].tolist()
     chosen = np.sort(np.random.default_rng(0).choice(96, size=64, replace=False))  # as the training loop chooses
     assert stored.train_labels.tolist() == data.train["label"].iloc[chosen].tolist()
-
-
-def test_fewer_rows_than_there_are(runs):
-    store = Store(None)
-    request = replace(request_for(store.get(runs[0]), store.folder_of(runs[0])), rows=20)
-    progress: list[int] = []
-    facts, arrays = encoding.compute(request, lambda done, total, text: progress.append(done))
-    assert facts["rows"] == {"train": 20, "validation": 20} and facts["rows_of_run"]["train"] == 96
-    assert progress == sorted(progress)
-    np.testing.assert_allclose(arrays["validation.pooled"], embeddings(runs[0]).validation[:20], rtol=1e-4, atol=1e-5)
-    changed = replace(request, data_fingerprint="other")
-    assert "have changed" in encoding.compute(changed, lambda done, total, text: None)[0]["notes"][0]
 
 
 def test_a_run_that_reports_its_best_epoch_is_read_at_it(tiny_models, tmp_path, monkeypatch):
@@ -150,14 +137,6 @@ def test_a_job_reads_in_a_process_of_its_own(runs):
     assert work_here(ENCODING, request.key, request.as_json()).status == "done"  # the process's work, in this one
     assert queue.start(ENCODING, request.key, request.as_json()).status == "done"  # existing results start nothing
     assert load(request.key).train.shape == (96, 16)
-
-
-def test_a_job_that_cannot_work_says_why(runs):
-    store = Store(None)
-    request = request_for(store.get(runs[0]), store.folder_of(runs[0]))
-    broken = replace(request, config={**request.config, "data": "/nowhere"}, rows=30)
-    state = work_here(ENCODING, broken.key, broken.as_json())
-    assert state.status == "failed" and state.field == "data" and "/nowhere" in state.message
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from isoviz.tasks import metrics as task_metrics
 from isoviz.whatif import chains
 from isoviz.whatif.embeddings import Cloud, Embeddings
 from isoviz.whatif.engine import WhatIf, instant_metrics, slow_metrics
-from isoviz.whatif.images import NotReadyError
 
 SINGLE = [
     "zca",
@@ -154,19 +153,6 @@ def test_fewer_points_than_dimensions(narrow, text):
     check(narrow, text, 1e-8)
 
 
-def test_many_labels_and_no_label_lost():
-    stored = made(labels=5, seed=2)
-    check(WhatIf(stored), "isobn:beta=0.25")
-    assert (WhatIf(stored).answer(()).readouts["frozen"].predicted == stored.predicted).all()
-
-
-def test_a_move_shows_what_one_covariance_and_one_pass_give():
-    slugs = [metric.slug for metric in instant_metrics()]
-    assert slugs[:2] == ["isoscore", "isoscore_unbiased"] and "mean_cosine" in slugs and "effective_rank" in slugs
-    assert not {"twonn", "isoscore_star", "rogue_share", "i1", "ev"} & set(slugs)
-    assert not set(slugs) & {metric.slug for metric in slow_metrics()}
-
-
 def test_what_follows_is_what_the_metrics_say(engine):
     stored = engine.source
     for text in ("zca:strength=0.5", "isobn~all_but_the_top:remove=2", "pca_whitening:components=3"):
@@ -200,22 +186,6 @@ def test_a_rotation_breaks_the_frozen_head_and_not_the_refitted_one(engine):
     assert full.readouts["refitted"].value == pytest.approx(start.readouts["refitted"].value, abs=1 / 160)
     assert full.difference("frozen").excludes_zero and full.difference("frozen").value < -0.1
     assert not full.difference("refitted").excludes_zero
-
-
-def test_sliders_move_without_waiting_once_the_cloud_is_there():
-    engine = WhatIf(made(seed=5))
-    with pytest.raises(NotReadyError):
-        engine.answer((), build=False)
-    engine.full(chains.read("zca"))
-    for text in ("none", "zca:strength=0.2", "all_but_the_top:remove=4", "isobn:beta=2", "batch_norm", "scale~zca:strength=0.1",
-                 "zca:strength=0.3~all_but_the_top:remove=1", "rotation~zca:strength=0.9", "shift:by=2", "zca~rotation"):  # fmt: skip
-        engine.answer(chains.read(text), build=False)
-    for text in ("isobn~zca", "zca~isobn", "cluster_based:n_clusters=3,remove=1"):
-        with pytest.raises(NotReadyError):
-            engine.answer(chains.read(text), build=False)
-        engine.answer(chains.read(text))
-        engine.answer(chains.read(text), build=False)
-    engine.answer(chains.read("isobn~zca:strength=0.5"), build=False)  # the last slider uses existing results
 
 
 def test_a_collapsed_cloud_has_reasons_instead_of_numbers():

@@ -119,17 +119,6 @@ def test_every_family_with_one_layer_before_the_output(family: str, tmp_path: Pa
     np.testing.assert_allclose(bare.encode(TEXTS), model(**batch).head.detach().numpy(), atol=1e-5)
 
 
-def test_invalid_models_are_reported(tmp_path: Path, tiny_models: TinyModels, original: tuple[Path, str]) -> None:
-    store = Store(original[0])
-    config = store.get(original[1]).config
-    with pytest.raises(InputError, match="reads two texts at once"):
-        export.spec_of_run(config.model_copy(update={"task": "glue/mrpc"}), tmp_path, "head", "key")
-    model = HeadedModel(load_network(sources.resolve(str(tiny_models("bart"))), 2, seed=0), Hooks())
-    with pytest.raises(InputError, match="the head of a bart has no equivalent in sentence-transformers"):
-        export._append_head(None, model)  # type: ignore[arg-type]
-    store.close()
-
-
 @pytest.mark.slow
 def test_embedded_texts_take_their_model_along(tmp_path: Path) -> None:
     from isoviz.models.extract import encode

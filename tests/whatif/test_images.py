@@ -11,43 +11,6 @@ from isoviz.whatif.images import SharedCache
 THREADS = 8
 
 
-class HookedLock:
-    """A lock that calls `after` whenever it has been released."""
-
-    def __init__(self, after) -> None:
-        self._lock = threading.Lock()
-        self._after = after
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-        self._after()
-
-
-def test_a_thread_that_comes_between_making_and_storing_makes_nothing():
-    made: list[int] = []
-    later: list[int] = []
-
-    def second_visitor() -> None:
-        if made and not later and threading.current_thread() is maker:
-            later.append(0)
-            visitor = threading.Thread(target=lambda: later.append(cache.get("key", make)))
-            visitor.start()
-            visitor.join(10)
-
-    def make() -> int:
-        made.append(1)
-        return len(made)
-
-    maker = threading.current_thread()
-    cache = SharedCache(lambda _: 1, limit=10)
-    cache._lock = HookedLock(second_visitor)  # type: ignore[assignment]
-    assert cache.get("key", make) == 1
-    assert (len(made), later) == (1, [0, 1])
-
-
 def test_all_who_wait_for_an_entry_share_it_or_its_error():
     cache = SharedCache(lambda _: 1, limit=10)
     calls: list[str] = []

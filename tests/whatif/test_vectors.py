@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from isoviz import posthoc, readouts, vectors
+from isoviz import posthoc, readouts
 from isoviz.errors import InputError
 from isoviz.metrics import isoscore
 from isoviz.metrics.measuring import measure_cloud
 from isoviz.metrics.sample import Sample
 from isoviz.readouts.division import divide
 from isoviz.readouts.isotropy import influence_of
-from isoviz.vectors import VectorSet, demo_sets
+from isoviz.vectors import VectorSet
 from isoviz.whatif import chains, notebook
 from isoviz.whatif.curves import axes, best, cached_curve, curve, raised
-from isoviz.whatif.engine import WhatIf, engine_of
+from isoviz.whatif.engine import WhatIf
 from isoviz.whatif.images import NotReadyError, image_of
 
 RNG = np.random.default_rng(0)
@@ -104,19 +103,6 @@ def test_a_curve_moves_one_parameter_and_ends_where_the_chain_is() -> None:
     assert max(point.readout for point in points) == best(points, "knn").readout  # type: ignore[type-var, union-attr]
 
 
-def test_dimensions_kept_and_what_has_no_curve() -> None:
-    (axis,) = axes(chains.read("truncation:keep=3"), 10)
-    assert (
-        axis.values == (2, 3, 4, 8, 10)
-        and axis.moved(chains.read("truncation:keep=3"), 4)[0].text == "truncation:keep=4"
-    )
-    assert axes(chains.read("rotation"), 10) == []
-    engine = WhatIf(divide(LABELLED))
-    points = _run(curve(engine, chains.read("truncation:keep=3"), axis, "knn"))
-    assert [point.value for point in points] == list(axis.values)
-    assert points[-1].readout == engine.answer(()).readouts["knn"].value  # all dimensions kept
-
-
 def test_held_back_rows_are_others_under_the_same_fit() -> None:
     shown, held_back = WhatIf(divide(LABELLED)), WhatIf(divide(LABELLED, "held back"))
     assert np.array_equal(shown.train, held_back.train)
@@ -127,53 +113,6 @@ def test_held_back_rows_are_others_under_the_same_fit() -> None:
 def test_a_layer_that_needs_a_run_is_refused_in_words() -> None:
     with pytest.raises(InputError, match="trained on a run's labels and head"):
         WhatIf(divide(LABELLED)).image(chains.read("isolayer"))
-
-
-def test_kept_vectors_have_one_engine() -> None:
-    key = vectors.keep(LABELLED)
-    assert engine_of(key) is engine_of(key)
-    assert engine_of(key, "held back") is not engine_of(key)
-    with pytest.raises(KeyError):
-        engine_of("0" * 32)
-
-
-def test_the_demo_search_is_not_trivial_and_a_transform_shows() -> None:
-    key = demo_sets.RECORDED[demo_sets.RETRIEVAL]
-    engine = engine_of(key)
-    assert engine.source.vectors.facts.items() >= {"model": "demo/tiny-bert", "pooling": "mean", "layer": 2}.items()
-    assert engine.key == key != engine.source.vectors.key  # recorded by its request, not by its content
-    assert f'vectors.load("{key}")' in notebook.source(engine, ())
-    plain = engine.answer(()).readouts["ndcg_cosine"].value
-    chance = 10 / 2_000
-    assert 20 * chance < plain < 0.8
-    change = engine.comparison(chains.read("all_but_the_top:remove=3"), "ndcg_cosine").difference
-    assert change.low > 0.05
-    assert engine_of(key, "held back").comparison((), "ndcg_cosine").difference.n == 67
-
-
-def test_the_notebooks_lines_give_the_pages_numbers(capsys: pytest.CaptureFixture[str]) -> None:
-    key, steps = vectors.keep(LABELLED), chains.read("mean_removal~zca:strength=0.5")
-    engine = engine_of(key)
-    full = _run(engine.stages(steps))
-    scope: dict[str, Any] = {}
-    exec(notebook.source(engine, steps), scope)
-    printed = capsys.readouterr().out.splitlines()
-    scores = [engine.answer(chain).measures["isoscore"] for chain in ((), steps)]
-    assert [float(part) for part in printed[0].removeprefix("IsoScore ").split(" -> ")] == pytest.approx(scores)
-    assert len(printed) == 1 + len(full.comparisons)
-    for one in full.comparisons:
-        (line,) = [line for line in printed if line.startswith(f"{one.readout.title} ")]
-        assert line.endswith(one.verdict)
-
-
-def test_a_curve_has_gaps_where_nothing_is_left() -> None:
-    engine = WhatIf(divide(VectorSet(np.outer(RNG.normal(size=60), np.ones(3)), pd.DataFrame(index=range(60)))))
-    steps = chains.read("all_but_the_top:remove=1")
-    (axis,) = axes(steps, 3)
-    points = {point.value: point for point in _run(curve(engine, steps, axis, "nearest"))}
-    assert points[0].isoscore == pytest.approx(0.0, abs=1e-9)
-    assert points[0].readout is not None
-    assert points[2].isoscore is points[2].isoscore_low is points[2].readout is None
 
 
 def test_a_curve_drops_each_dimension_in_turn() -> None:

@@ -1,27 +1,24 @@
-"""Spread, mean, correlations of single dimensions and the order that clusters them."""
+"""Spread, means and correlations of single dimensions, the order that clusters them, and massive entries."""
 
 from __future__ import annotations
-
-import tracemalloc
 
 import numpy as np
 import pytest
 import torch
-from reference_clouds import spread_cloud
+from reference_clouds import ORACLE_CLOUDS, spread_cloud
 
-from isoviz import metrics
 from isoviz.metrics import (
     UndefinedWarning,
     abs_correlation,
     correlation_order,
+    describe,
     dimension_std,
+    massive_activation,
     outlier_dimensions,
     participation_ratio,
     rogue_share,
     std_histogram,
 )
-from isoviz.metrics.measuring import reading_of
-from isoviz.metrics.sample import Sample
 
 
 def test_the_std_of_tiny_and_constant_dimensions():
@@ -60,34 +57,6 @@ def test_the_order_puts_groups_together_and_constants_last(seed):
     assert list(ordered[-2:]) == [-1, -1]
     assert list(order[-2:]) == sorted(order[-2:])
     assert np.count_nonzero(np.diff(ordered[:-2])) == 2  # three groups, two borders
-
-
-def test_the_order_is_deterministic():
-    matrix = abs_correlation(spread_cloud(60, 40))
-    best = correlation_order(matrix)
-    np.testing.assert_array_equal(best, correlation_order(matrix.copy()))
-    tensor = correlation_order(torch.from_numpy(matrix))
-    assert tensor.dtype == torch.int64
-    np.testing.assert_array_equal(tensor, best)
-
-
-@pytest.mark.parametrize("d", [1, 2, 3])
-def test_the_order_of_very_few(d):
-    assert sorted(correlation_order(abs_correlation(spread_cloud(20, d)))) == list(range(d))
-    np.testing.assert_array_equal(correlation_order(np.eye(d)), np.arange(d))
-
-
-@pytest.mark.parametrize(
-    "matrix, reason",
-    [
-        (np.ones((2, 3)), "square"),
-        (-np.eye(3), r"in \[0, 1\], got values from -1 to"),
-        (np.array([[1.0, 0.5], [0.1, 1.0]]), "symmetric"),
-    ],
-)
-def test_an_invalid_correlation_matrix_is_refused(matrix, reason):
-    with pytest.raises(ValueError, match=reason):
-        correlation_order(matrix)
 
 
 def planted(means):
@@ -162,42 +131,40 @@ def test_the_histogram_of_standard_deviations_by_loops():
     np.testing.assert_allclose(tensor.percent, histogram.percent)
 
 
-def test_the_histogram_up_to_a_given_top():
-    """Clouds share bins; what lies above the top counts in the last one."""
-    spread = np.array([2e-3, 0.02, 0.3, 4.0])
-    cloud = np.stack([spread, -spread])
-    shared = std_histogram(cloud, bins=4, floor=1e-4, top=1.0)
-    np.testing.assert_allclose(shared.edges, [1e-4, 1e-3, 1e-2, 1e-1, 1.0], rtol=1e-12)
-    assert std_histogram(cloud[:, :3], bins=4, floor=1e-4, top=1.0).percent[3] == pytest.approx(100 / 3)
-    assert list(shared.percent[1:]) == [25.0, 25.0, 50.0]
-    for top in (1e-4, float("inf"), float("nan")):
-        with pytest.raises(ValueError, match="top must be above the floor"):
-            std_histogram(cloud, floor=1e-4, top=top)
+def as_in_the_authors_code(hidden):
+    """`main_llm.py --exp2` of locuslab/massive-activations: the largest and the median magnitude of a layer's hidden state."""
+    magnitudes = hidden.abs()
+    ordered = torch.sort(magnitudes.flatten(), descending=True)
+    return float(ordered.values[0] / torch.median(magnitudes))
 
 
-def test_the_histogram_without_any_spread():
-    histogram = std_histogram(np.full((5, 4), 0.1), bins=3)
-    assert (histogram.zero, list(histogram.percent)) == (100.0, [0, 0, 0])
-    assert (histogram.edges[0], histogram.edges[-1]) == (1e-10, 1.0)
-    assert std_histogram(np.array([[0.0, 1e-20], [0.0, 3e-20]]), bins=3).percent[0] == 50.0
-    with pytest.warns(UndefinedWarning):
-        empty = std_histogram(torch.zeros(0, 3), bins=4)
-    assert empty.percent.isnan().all()
-    assert np.isnan(empty.zero)
-    with pytest.raises(ValueError, match="bins must be at least 1, got 0"):
-        std_histogram(np.ones((3, 3)), bins=0)
-    with pytest.raises(ValueError, match="floor must lie between 0 and 1, got 0"):
-        std_histogram(np.ones((3, 3)), floor=0)
+@pytest.mark.parametrize("cloud", ORACLE_CLOUDS)
+def test_against_the_authors_code(cloud):
+    x = ORACLE_CLOUDS[cloud]
+    value = massive_activation(x)
+    assert isinstance(value, float) and value == pytest.approx(as_in_the_authors_code(torch.from_numpy(x)), rel=1e-14)
+    assert massive_activation(torch.from_numpy(x)).item() == value == describe(x)["massive_activation"]
 
 
-def test_the_mean_correlation_of_few_points_needs_no_matrix_of_dimensions():
-    points = np.random.default_rng(0).normal(size=(3, 3000))
-    points[:, 5] = 1.0
-    varying = np.delete(np.arange(3000), 5)
-    pairs = np.asarray(abs_correlation(points))[np.ix_(varying, varying)]
-    tracemalloc.start()
-    value = reading_of(metrics.catalogue()["abs_correlation"], Sample(points)).value
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert value == pytest.approx((pairs.sum() - 2999) / (2999 * 2998))
-    assert peak < 3000**2 * 8 / 4
+def tokens(entries):
+    """1,000 tokens of length about √64, with massive entries planted: (row, dimension, value)."""
+    x = np.random.default_rng(0).normal(size=(1000, 64)) * 0.1
+    for row, dimension, value in entries:
+        x[row, dimension] = value
+    return x
+
+
+def notes(x):
+    return [note for note in describe(x, twonn=False)["warnings"] if note.startswith("massive_activation")]
+
+
+def test_massive_entries_are_counted_with_their_share_of_the_squares():
+    planted = [(0, 5, 300.0), (100, 5, -250.0), (7, 9, 120.0)]
+    x = tokens(planted)
+    assert massive_activation(x) == pytest.approx(300 / np.median(np.abs(x)), rel=1e-4)
+    share = sum(value**2 for *_, value in planted) / (x**2).sum()
+    assert 0.99 < share < 1
+    (note,) = notes(x)
+    assert f"finds 3 entries above 100 and 1,000 times the median, with {share:.0%} of" in note
+    (note,) = notes(tokens(planted[:1]))
+    assert "finds 1 entry above" in note

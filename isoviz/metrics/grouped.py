@@ -1,7 +1,8 @@
-"""LiDAR: how many directions tell groups of points apart, relative to the spread within the groups (Thilak et al. 2023)."""
+"""Measures of points in groups: LiDAR between groups (Thilak et al. 2023), and the entropy of each text's tokens (Skean et al. 2025)."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, answer, undefined
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
-from isoviz.metrics.sample import Sample, as_float64
+from isoviz.metrics.sample import Sample, codes_of
 from isoviz.metrics.spectrum import effective_rank_of
 
 if TYPE_CHECKING:
@@ -43,18 +44,10 @@ def lidar(points: Points, groups: Any, delta: float = _DELTA) -> Value:
     """
     if not delta > 0:
         raise InputError(f"delta must be above 0, got {delta}", field="delta")
-    return answer("lidar", points, _estimate(Sample(points, inputs={"groups": groups}), delta))
+    return answer("lidar", points, _lidar(Sample(points, inputs={"groups": groups}), delta))
 
 
-def codes_of(groups: Any, n: int, name: str) -> NDArray[np.intp]:
-    """(n,) the groups numbered from 0; `InputError` unless there is one for each point."""
-    labels = as_float64(groups) if hasattr(groups, "detach") else np.asarray(groups)
-    if labels.shape != (n,):
-        raise InputError(f"{name} must have one entry for each of the {n} points, got shape {labels.shape}", field=name)
-    return np.unique(labels, return_inverse=True)[1].reshape(-1)
-
-
-def _estimate(sample: Sample, delta: float = _DELTA) -> Estimate:
+def _lidar(sample: Sample, delta: float = _DELTA) -> Estimate:
     from scipy.linalg import cholesky, solve_triangular
 
     x = sample.points
@@ -85,7 +78,7 @@ def _estimate(sample: Sample, delta: float = _DELTA) -> Estimate:
     return effective_rank_of(values[values > 0])._replace(note=note)
 
 
-METRICS = Metric(
+LIDAR = Metric(
     slug="lidar",
     place=76,
     title="LiDAR",
@@ -110,7 +103,7 @@ METRICS = Metric(
     equation=r"\exp\Big(-\sum_i p_i \log p_i\Big), \quad p = \lambda / \textstyle\sum_j \lambda_j, \quad"
     r" \lambda = \operatorname{eig}\big(\Sigma_w^{-1/2} \Sigma_b \Sigma_w^{-1/2}\big)",
     function=lidar,
-    estimate=_estimate,
+    estimate=_lidar,
     inputs=("groups",),
     kinds=frozenset({"rows"}),
     minimum=4,
@@ -119,3 +112,80 @@ METRICS = Metric(
     axis="log",
     decimals=1,
 )
+
+
+def prompt_entropy(points: Points, texts: Any) -> Value:
+    """Mean over texts of the matrix entropy of a text's tokens, divided by its highest possible value, log min(T, d).
+
+    The entropy −Σ p log p of p = λ/Σλ, where λ are the eigenvalues of the Gram matrix ZZᵀ of a text's T tokens Z (T, d): Skean et al.
+    (2025, equation 1, α → 1), and Queipo-de-Llano et al. (2025, arXiv:2510.06477), whose p are squared singular values over
+    their sum. Both formulas neither centre nor scale the tokens, nor is it done here: one token of massive length, or a direction that
+    all tokens share, lowers it. Skean et al.'s code does more: it centres each text's tokens, divides each by its length, and sets
+    negative entries of the Gram matrix to 0; it offers several normalisations, of which `maxEntropy` is this one.
+
+    Texts of fewer than 2 tokens, or of zero vectors only, are left out. Undefined (nan) without others, and for d = 1.
+
+    Args:
+        points: (n, d), all tokens; a tensor result carries no gradient.
+        texts: (n,) the text of each token, numbers or strings.
+    """
+    return answer("prompt_entropy", points, _prompt_entropy(Sample(points, inputs={"texts": texts})))
+
+
+def entropy(tokens: NDArray[np.float64]) -> float:
+    """Of one text's tokens (T, d), between 0 and 1; nan if it is undefined."""
+    most = min(tokens.shape)
+    biggest = float(np.abs(tokens).max(initial=0.0))
+    if most < 2 or not biggest > 0:
+        return math.nan
+    z = tokens / biggest
+    values = np.linalg.eigvalsh(z @ z.T if len(z) <= z.shape[1] else z.T @ z)
+    shares = values[values > 0] / values[values > 0].sum()
+    return float(-(shares @ np.log(shares))) / math.log(most)
+
+
+def _prompt_entropy(sample: Sample) -> Estimate:
+    assert sample.points is not None
+    codes = codes_of(sample.inputs["texts"], sample.n, "texts")
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes))[:-1]
+    values = np.array([entropy(tokens) for tokens in np.split(sample.points[order], ends)])
+    defined = values[~np.isnan(values)]
+    if not len(defined):
+        return undefined("no text has 2 tokens, or they have one dimension or are zero")
+    left_out = len(values) - len(defined)
+    return Estimate(float(defined.mean()), note=f"leaves out {left_out} texts" if left_out else "")
+
+
+PROMPT_ENTROPY = Metric(
+    slug="prompt_entropy",
+    place=96,
+    title="Prompt entropy",
+    symbol="S̄",
+    sees="How evenly the tokens of one text spread over directions, on average over the texts.",
+    blind_to="Cannot see how texts differ from each other, and cannot distinguish one very long token from a shared direction.",
+    help="Low in middle layers of many decoders: a compression valley, which one token of massive length can cause.",
+    range=Range("0 … 1", constant(0.0), constant(1.0)),
+    at_isotropy=AtIsotropy(
+        "no single value: for Gaussian tokens 0.997 with 10 tokens and 0.986 with 100 at d = 768; 0.964 with 10 and 0.878 with 64 at d = 64"
+    ),
+    unchanged_by=frozenset({"scale", "rotation", "order"}),
+    jointly="the texts",
+    enough=EnoughPoints(
+        "2 tokens of each text; it depends on their number, so compare layers of the same texts", "unknown"
+    ),
+    paper=Citation("Skean et al. 2025", "skean2025layer", 2025, "arXiv:2502.02013"),
+    equation=r"\operatorname*{mean}_{\text{texts}} \frac{-\sum_i p_i \log p_i}{\log \min(T, d)}, \quad"
+    r" p = \lambda / \textstyle\sum_j \lambda_j, \quad \lambda = \operatorname{eig}(Z Z^\top)",
+    function=prompt_entropy,
+    estimate=_prompt_entropy,
+    inputs=("texts",),
+    kinds=frozenset({"tokens"}),
+    minimum=2,
+    minimum_d=2,
+    cost="eigenvalues",
+    from_sums=False,
+)
+
+
+METRICS = (LIDAR, PROMPT_ENTROPY)

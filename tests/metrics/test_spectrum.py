@@ -1,19 +1,78 @@
-"""α-ReQ against scikit-learn's spectrum with numpy's weighted fit, the authors' package, and exact power laws."""
+"""Explained variance, RankMe and α-ReQ against singular values, scikit-learn's spectrum and the authors' package."""
 
 from __future__ import annotations
-
-import warnings
 
 import numpy as np
 import pytest
 import torch
-from reference_clouds import ORACLE_CLOUDS, whitened
+from reference_clouds import ORACLE_CLOUDS, REFERENCE_CLOUDS, spread_cloud, whitened
 from sklearn.decomposition import PCA
 
-from isoviz.metrics import SmallSampleWarning, UndefinedWarning, alpha_req, describe
-from isoviz.metrics.streaming import CovarianceAccumulator
+from isoviz import metrics
+from isoviz.metrics import alpha_req, describe, explained_variance, rankme
 
 pytestmark = pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarning")
+
+
+clouds = pytest.mark.parametrize("cloud", REFERENCE_CLOUDS.values(), ids=REFERENCE_CLOUDS.keys())
+
+
+@clouds
+@pytest.mark.parametrize("centre", [True, False])
+def test_explained_variance_is_the_share_of_squared_singular_values(cloud, centre):
+    values = np.linalg.svd(cloud - cloud.mean(0) if centre else cloud, compute_uv=False) ** 2
+    expected = [values[:k].sum() / values.sum() for k in range(1, min(cloud.shape) + 1)]
+    np.testing.assert_allclose(explained_variance(cloud, centre=centre), expected, atol=1e-11)
+
+
+@clouds
+def test_it_rises_to_exactly_one_and_stays(cloud):
+    curve = explained_variance(cloud, k=100)
+    assert curve.shape == (100,)
+    assert np.all(np.diff(curve) >= 0)
+    rank = np.linalg.matrix_rank(cloud - cloud.mean(0))
+    assert np.all(curve[rank - 1 :] == 1.0)
+    assert rank == 1 or curve[rank - 2] < 1.0
+
+
+def test_k_cuts_the_curve():
+    cloud = spread_cloud(30, 8)
+    np.testing.assert_array_equal(explained_variance(cloud, k=3), explained_variance(cloud)[:3])
+    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
+        explained_variance(cloud, k=0)
+
+
+def test_the_mean_counts_only_without_centring():
+    cloud = np.random.default_rng(0).normal(size=(100, 6))
+    np.testing.assert_allclose(explained_variance(cloud + 1e4), explained_variance(cloud), atol=1e-10)
+    assert explained_variance(cloud + 1e4, k=1, centre=False)[0] > 0.999999
+
+
+def by_singular_values(x):
+    """As the paper writes it (equation 1), its ε left out."""
+    total = sum(values := np.linalg.svd(x, compute_uv=False))
+    return np.exp(-sum(value / total * np.log(value / total) for value in values if value > 1e-12 * total))
+
+
+@pytest.mark.parametrize("n, d", [(60, 8), (9, 30), (5, 5), (1, 4)])
+def test_against_the_singular_values(n, d):
+    x = spread_cloud(n, d)
+    expected = by_singular_values(x)
+    assert isinstance(rankme(x), float) and rankme(x) == pytest.approx(expected, rel=1e-7)
+    assert rankme(torch.from_numpy(x)).item() == pytest.approx(expected, rel=1e-7)
+    assert rankme(x * 1e200) == pytest.approx(rankme(x), rel=1e-9)
+
+
+def test_known_values():
+    assert rankme(np.eye(6)[:, :4]) == pytest.approx(4)
+    assert rankme(np.outer(np.arange(1.0, 9), np.ones(5))) == pytest.approx(1)
+    assert rankme(np.diag([3.0, 1.0])) == pytest.approx(4 / 3**0.75)  # exp(−¾ log ¾ − ¼ log ¼)
+    assert rankme(np.eye(6) + 100) < 1.2 < 5 < metrics.effective_rank(np.eye(6) + 100)  # the mean is a direction
+
+
+def test_gradient():
+    x = torch.from_numpy(spread_cloud(7, 3)).requires_grad_()
+    assert torch.autograd.gradcheck(rankme, (x,))
 
 
 def by_polyfit(x, first, last):
@@ -92,45 +151,3 @@ def test_rounding_errors_of_single_precision_are_no_direction():
     normalised = torch.nn.functional.layer_norm(torch.from_numpy(x).float(), (64,))
     assert alpha_req(normalised) < 0.3
     assert float(alpha_req(normalised)) == pytest.approx(by_polyfit(normalised.double().numpy(), 7, 57), rel=1e-4)
-
-
-def test_running_sums_are_enough():
-    x = decaying(0, 300, 120)
-    sums = CovarianceAccumulator(120)
-    for part in np.array_split(x, 7):
-        sums.update(part)
-    from isoviz.metrics.measuring import measure_cloud
-
-    assert measure_cloud(sums.sample(), "layers", "tokens").number("alpha_req") == pytest.approx(alpha_req(x), rel=1e-9)
-
-
-def test_twenty_times_as_many_points_as_dimensions_are_enough_where_alpha_is_1():
-    rng = np.random.default_rng(0)
-    for d, draws in ((2, 400), (8, 100), (64, 10)):
-        scale = np.arange(1, d + 1.0) ** -0.5
-        values = [alpha_req(rng.normal(size=(20 * d, d)) * scale) for _ in range(draws)]
-        assert 1 <= np.mean(values) <= 1.2
-
-
-@pytest.mark.parametrize(
-    "x, reason",
-    [
-        (np.zeros((0, 3)), "at least 2 points, got 0"),
-        (np.full((7, 3), 0.1), "all points are equal"),
-        (np.nextafter(0.1, np.eye(3)), "all points are equal"),
-        (np.outer(np.arange(9.0), [1.0, 2.0, 3.0]), "vary in one direction only"),
-        (np.arange(9.0)[:, None], "vary in one direction only"),
-    ],
-)
-def test_undefined(x, reason):
-    with pytest.warns(UndefinedWarning, match=reason):
-        assert np.isnan(alpha_req(x))
-
-
-def test_few_points_are_reported():
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        alpha_req(decaying(0, 20, 30))
-    assert [warning.category for warning in caught] == [SmallSampleWarning]
-    (note,) = describe(decaying(0, 20, 30), twonn=False)["warnings"]
-    assert "alpha_req" in note.split(" read high")[0].split(" read low")[1]

@@ -1,13 +1,13 @@
-"""LiDAR against the public implementations re-derived, clouds of known rank, and its bias with few points per group."""
+"""LiDAR against the published codes, and prompt entropy against both papers."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
-from reference_clouds import cross, whitened
+from reference_clouds import cross, spread_cloud, whitened
 
-from isoviz.metrics import UndefinedWarning, lidar
+from isoviz.metrics import UndefinedWarning, lidar, prompt_entropy
 
 
 def grouped(c, q, d, seed=0):
@@ -18,7 +18,7 @@ def grouped(c, q, d, seed=0):
     )
 
 
-def published(views, delta, epsilon, divide_by):
+def published_discriminant(views, delta, epsilon, divide_by):
     """`compute_LDA_matrix` of github.com/OFSkean/information_flow, step by step; stable-pretraining divides by c − 1 and c (q − 1)."""
     d = views.shape[-1]
     means = views.mean(axis=1)
@@ -40,11 +40,11 @@ def test_against_the_published_codes(c, q, d, unbiased):
     """With their absolute δ over the mean variance within groups, and without ε, to 1e-6; their ε adds less than 1e-4."""
     views = grouped(c, q, d)
     divide_by = (c - 1, c * (q - 1)) if unbiased else (c, c * q)
-    expected, variance = published(views, 1e-4, 1e-300, divide_by)
+    expected, variance = published_discriminant(views, 1e-4, 1e-300, divide_by)
     x, groups = views.reshape(-1, d), np.repeat(np.arange(c), q)
     value = lidar(x, groups, delta=1e-4 / variance)
     assert isinstance(value, float) and value == pytest.approx(expected, abs=1e-6)
-    assert value == pytest.approx(published(views, 1e-4, 1e-8, divide_by)[0], rel=1e-4)
+    assert value == pytest.approx(published_discriminant(views, 1e-4, 1e-8, divide_by)[0], rel=1e-4)
     assert lidar(torch.from_numpy(x), torch.from_numpy(groups), 1e-4 / variance).item() == pytest.approx(value)
     assert lidar(x, [f"text {number}" for number in groups], 1e-4 / variance) == pytest.approx(value)
 
@@ -76,19 +76,6 @@ def test_groups_of_different_size_count_equally_and_single_points_not_at_all():
     )
 
 
-def test_few_points_per_group_read_low():
-    """The catalogue's numbers: 100 groups whose means are isotropic, with isotropic spread of the same size, in 32 dimensions."""
-    for q, expected in STATED.items():
-        rng, values = np.random.default_rng(0), []
-        for _ in range(10):
-            x = rng.normal(size=(100, 1, 32)) + rng.normal(size=(100, q, 32))
-            values.append(lidar(x.reshape(-1, 32), np.repeat(np.arange(100), q)))
-        assert np.mean(values) == pytest.approx(expected, abs=0.4)
-
-
-STATED = {2: 22.3, 4: 25.9, 100: 27.3}
-
-
 @pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
 @pytest.mark.parametrize(
     "x, groups, reason",
@@ -99,13 +86,50 @@ STATED = {2: 22.3, 4: 25.9, 100: 27.3}
         (np.tile(np.eye(2) + 1e9, (3, 1)), [0, 0, 1, 1, 2, 2], "the same mean"),
     ],
 )
-def test_undefined(x, groups, reason, kind):
+def test_discriminant_undefined(x, groups, reason, kind):
     with pytest.warns(UndefinedWarning, match=reason):
         assert np.isnan(float(lidar(kind(x), groups)))
 
 
-@pytest.mark.parametrize("arguments, field", [((np.eye(4), [0, 1]), "groups"), ((np.eye(4), [0, 0, 1, 1], 0), "delta")])
-def test_bad_input_names_its_field(arguments, field):
-    with pytest.raises(ValueError) as caught:
-        lidar(*arguments)
-    assert caught.value.field == field
+def published_prompts(z, alpha):
+    """Equation 1 of Skean et al. (2025), with `maxEntropy` of their `entropy_normalization`: over min(log N, log D)."""
+    n, d = z.shape
+    gram = np.array([[sum(a * b) for b in z] for a in z])
+    values = np.clip(np.linalg.eigvalsh(gram), 0, None) / gram.trace()
+    return np.log((values[values > 0] ** alpha).sum()) / (1 - alpha) / min(np.log(n), np.log(d))
+
+
+def singular(z):
+    """Queipo-de-Llano et al. (2025): p = σ²/‖X‖²_F."""
+    shares = np.linalg.svd(z, compute_uv=False) ** 2 / np.linalg.norm(z) ** 2
+    return -sum(p * np.log(p) for p in shares if p > 0) / np.log(min(z.shape))
+
+
+@pytest.mark.parametrize("lengths, d", [([7, 3, 12], 5), ([4, 9], 30), ([2, 2], 2)])
+def test_against_both_papers(lengths, d):
+    x, texts = spread_cloud(sum(lengths), d) - 9, np.repeat(np.arange(len(lengths)), lengths)
+    parts = [x[texts == text] for text in range(len(lengths))]
+    value = prompt_entropy(x, texts)
+    assert isinstance(value, float) and value == pytest.approx(np.mean([singular(part) for part in parts]), abs=1e-9)
+    limit = np.mean(
+        [(published_prompts(part, 1 - 1e-5) + published_prompts(part, 1 + 1e-5)) / 2 for part in parts]
+    )  # α → 1
+    assert value == pytest.approx(limit, abs=1e-6)
+    assert prompt_entropy(torch.from_numpy(x), torch.from_numpy(texts)).item() == pytest.approx(value)
+    mixed = np.random.default_rng(0).permutation(len(x))  # the tokens of a text need not be neighbours
+    assert prompt_entropy(x[mixed], [f"t{text}" for text in texts[mixed]]) == pytest.approx(value, abs=1e-12)
+
+
+def test_known_values():
+    assert prompt_entropy(np.eye(4, 9), np.zeros(4)) == pytest.approx(1)
+    assert prompt_entropy(np.outer([1.0, 2, 5], [1, 1]), np.zeros(3)) == pytest.approx(0, abs=1e-9)
+    halves = np.diag([1.0, 1, 0, 0])[:, :4]
+    assert prompt_entropy(halves, np.zeros(4)) == pytest.approx(np.log(2) / np.log(4))
+    assert prompt_entropy(halves * 1e-200, np.zeros(4)) == pytest.approx(np.log(2) / np.log(4))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
+@pytest.mark.parametrize("x", [np.zeros((0, 3)), np.eye(3), np.zeros((4, 3)), np.ones((4, 1))])
+def test_prompts_undefined(x, kind):
+    with pytest.warns(UndefinedWarning, match="no text has 2 tokens"):
+        assert np.isnan(float(prompt_entropy(kind(x), np.arange(len(x)) if len(x) == 3 else np.zeros(len(x)))))

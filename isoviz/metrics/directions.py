@@ -1,0 +1,263 @@
+"""Measures of the vectors' directions: the mean cosine, uniformity on the sphere, and alignment of related points."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.errors import InputError
+from isoviz.formatting import number
+from isoviz.metrics.cloud import Estimate, answer, float64_matrix, is_tensor, undefined
+from isoviz.metrics.intervals import Interval
+from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
+from isoviz.metrics.sample import Sample
+from isoviz.statistics import intervals
+
+if TYPE_CHECKING:
+    from isoviz.metrics.cloud import Points, Value
+
+
+def mean_cosine(points: Points) -> Value:
+    """Mean cosine over the distinct pairs of a cloud (n, d): (‖Σû‖² − n)/(n(n − 1)), zero vectors left out.
+
+    It mainly reflects the mean of the cloud, which IsoScore ignores: a cloud with IsoScore 1 can have any mean cosine.
+    """
+    return answer("mean_cosine", points, mean_cosine_estimate(Sample(points)))
+
+
+def mean_cosine_estimate(sample: Sample) -> Estimate:
+    """The mean cosine of a sample."""
+    total, zeros = sample.directions
+    n = sample.n - zeros
+    note = f"leaves out {zeros} zero vectors" if zeros else ""
+    if n < 2:
+        return Estimate(float("nan"), f"it needs at least 2 vectors that are not zero, got {n}", note)
+    return Estimate(float((total @ total - n) / (n * (n - 1))), note=note)
+
+
+INDISTINCT = 5e-5
+"""With a mean cosine closer to 1 than this, which prints as 1.0000, rows cannot be told apart by their direction."""
+
+
+NOISE = 1e-7
+"""Closer still, the rounding of half precision explains what differs between rows."""
+
+
+def indistinct(cosine: float | None) -> str:
+    """Says that rows with this mean cosine cannot be told apart; empty if they can, or if it is undefined."""
+    if cosine is None or not 1 - cosine < INDISTINCT:
+        return ""
+    noise = "; what differs after a transform may be rounding noise" if 1 - cosine < NOISE else ""
+    return f"the rows cannot be told apart: the mean cosine of two of them is {number(cosine)}{noise}"
+
+
+MEAN_COSINE = Metric(
+    slug="mean_cosine",
+    place=50,
+    title="Mean cosine",
+    symbol="cos",
+    sees="Whether the vectors point in the same direction, which mainly reflects how far the cloud lies from the origin.",
+    blind_to="Cannot see shape or lengths: any cloud that is symmetric around the origin gives 0, even if it is stretched.",
+    range=Range("−1/(n − 1) … 1", lambda n, d: -1 / (n - 1), constant(1.0)),
+    at_isotropy=AtIsotropy("0, on average", constant(0.0), "population"),
+    unchanged_by=frozenset({"scale", "rotation", "order"}),
+    enough=EnoughPoints("2: unbiased at any n; more points only reduce its scatter", "none", lambda d: 2),
+    paper=Citation("Ethayarajh 2019", "ethayarajh2019contextual", 2019, "arXiv:1909.00512"),
+    equation=r"\frac{\lVert \sum_i \hat u_i \rVert^2 - n}{n(n - 1)}, \quad \hat u_i = x_i / \lVert x_i \rVert",
+    function=mean_cosine,
+    estimate=mean_cosine_estimate,
+    headline=True,
+)
+
+
+_BLOCK = 1_000_000  # pairs in memory at a time: 8 MB, which fits the cache
+
+
+def uniformity(points: Points) -> Value:
+    """log of the mean of exp(−2‖x − y‖²) over the distinct pairs of a cloud (n, d), each vector divided by its length.
+
+    The uniformity loss of Wang & Isola (2020) with their t = 2: lower values mean that the directions cover the unit sphere
+    more evenly. Exact, computed in blocks, O(n²d). Zero vectors have no direction and are left out.
+
+    Differentiable for a tensor. Undefined (nan) with fewer than 2 vectors that are not zero.
+    """
+    return answer("uniformity", points, _of_tensor(points) if is_tensor(points) else _uniformity(Sample(points)))
+
+
+def _of_tensor(points: Any) -> Estimate:
+    import torch
+
+    from isoviz.metrics.backward import checked_cloud
+
+    cloud = checked_cloud(points)
+    biggest = cloud.detach().abs().amax(dim=1, keepdim=True)
+    cloud, biggest = cloud[biggest[:, 0] > 0], biggest[biggest[:, 0] > 0]
+    n = len(cloud)
+    if n < 2:
+        return undefined(_too_few(n))
+    step = max(1, _BLOCK // n)
+    log_sums = []
+    with torch.autocast(cloud.device.type, enabled=False):  # half precision has no digits for angles
+        unit = torch.nn.functional.normalize(cloud / biggest, dim=1, eps=0.0)
+        for start in range(0, n - 1, step):
+            pairs = 4.0 * (unit[start : start + step] @ unit[start:].T) - 4.0
+            above = torch.ones_like(pairs, dtype=torch.bool).triu(1)
+            log_sums.append(torch.logsumexp(pairs[above], dim=0))
+    return Estimate(torch.logsumexp(torch.stack(log_sums), dim=0) - math.log(n * (n - 1) / 2))
+
+
+def _uniformity(sample: Sample) -> Estimate:
+    x = sample.points
+    assert x is not None
+    biggest = np.abs(x).max(axis=1)  # first, so that squares neither overflow nor underflow
+    nonzero = biggest > 0
+    zeros = int(len(x) - nonzero.sum())
+    note = f"leaves out {zeros} zero vectors" if zeros else ""
+    unit = x[nonzero] / biggest[nonzero][:, None]
+    unit /= np.sqrt(np.einsum("ij,ij->i", unit, unit))[:, None]
+    n = len(unit)
+    if n < 2:
+        return Estimate(float("nan"), _too_few(n), note)
+    total = 0.0
+    step = max(1, _BLOCK // n)
+    for start in range(0, n - 1, step):
+        rows = unit[start : start + step]
+        pairs = rows @ unit[start:].T
+        pairs *= 4.0  # ‖x − y‖² = 2 − 2x·y, so −2‖x − y‖² = 4x·y − 4, here without the −4
+        np.exp(pairs, out=pairs)
+        block = pairs[:, : len(rows)]
+        total += float(pairs.sum() - np.tril(block).sum())  # each pair of distinct points once
+    return Estimate(math.log(total / (n * (n - 1) / 2)) - 4.0, note=note)
+
+
+def _too_few(n: int) -> str:
+    return f"it needs at least 2 vectors that are not zero, got {n}"
+
+
+def _on_the_whole_sphere(n: int, d: int) -> float:
+    """log E exp(4x·y − 4) for independent, uniform directions: log ₀F₁(d/2; 4) − 4."""
+    term, total = 1.0, 1.0
+    for k in range(1, 60):
+        term *= 4.0 / (k * (d / 2 + k - 1))
+        total += term
+    return math.log(total) - 4.0
+
+
+UNIFORMITY = Metric(
+    slug="uniformity",
+    place=53,
+    title="Uniformity",
+    symbol="L_unif",
+    sees="Whether the vectors' directions cover the whole sphere (near −4 or below) or cluster on one side of it (near 0).",
+    blind_to="Cannot see how long the vectors are, and cannot distinguish a mean far from the origin from clusters.",
+    help=(
+        "Lower means more even. Together with alignment it explains how well contrastive embeddings perform (Wang & Isola "
+        "2020)."
+    ),
+    range=Range("−8 … 0", constant(-8.0), constant(0.0)),
+    at_isotropy=AtIsotropy("log ₀F₁(d/2; 4) − 4, which tends to −4 + 8/d", _on_the_whole_sphere, "population"),
+    unchanged_by=frozenset({"scale", "rotation", "order"}),
+    enough=EnoughPoints("2: the mean over pairs is unbiased at any n; its logarithm reads slightly low", "unknown"),
+    paper=Citation("Wang & Isola 2020", "wang2020uniformity", 2020, "arXiv:2005.10242"),
+    equation=r"\log \operatorname*{mean}_{i<j} \exp(-2 \lVert \hat u_i - \hat u_j \rVert^2), \quad"
+    r" \hat u_i = x_i / \lVert x_i \rVert",
+    function=uniformity,
+    estimate=_uniformity,
+    cost="pairs",
+    from_sums=False,
+    most=2_000,
+)
+
+
+_PROBLEM = "there is no pair of vectors that are not zero"
+
+
+def alignment(points: Points, partners: Points, alpha: float = 2.0) -> Value:
+    """Mean of ‖x̂ − ŷ‖^α over the pairs (x, y) of two clouds (n, d), row by row, each vector divided by its length.
+
+    The alignment loss of Wang & Isola (2020), with the α = 2 of their code: lower values mean that related points lie nearer to
+    each other. Their `align_loss` expects vectors of length 1; here they are scaled first, as for `uniformity`. For α = 2 it is
+    2 − 2 times the mean cosine of the pairs. Pairs with a zero vector are left out.
+
+    Undefined (nan) without pairs.
+
+    Args:
+        points, partners: (n, d) each; row i of one belongs to row i of the other. A tensor result carries no gradient.
+        alpha: exponent, above 0.
+    """
+    terms = _terms(points, partners, alpha)
+    return answer("alignment", points, Estimate(float(terms.mean())) if len(terms) else undefined(_PROBLEM))
+
+
+def alignment_interval(points: Points, partners: Points, alpha: float = 2.0) -> Interval:
+    """`alignment` with Student's 95 % interval for the mean of independent pairs.
+
+    Pairs that share a row depend on each other, and the interval is then too narrow: `isoviz ruler` counts rows.
+
+    Args:
+        points, partners, alpha: as for `alignment`.
+
+    Returns:
+        An interval whose `groups` is the number of pairs; `problem` if there are fewer than two.
+    """
+    terms = _terms(points, partners, alpha)
+    n, d = np.shape(points)[0], np.shape(points)[1]
+    estimate = float(terms.mean()) if len(terms) else math.nan
+    ends = intervals.of_mean(terms.tolist())
+    if ends is None:
+        return Interval.missing(
+            f"it needs at least 2 pairs, got {len(terms)}", n, d, groups=len(terms), estimate=estimate
+        )
+    error = float(terms.std(ddof=1)) / math.sqrt(len(terms))
+    return Interval(estimate, *ends, error, intervals.LEVEL, n, d, len(terms), method="Student's t")
+
+
+def _terms(points: Points, partners: Points, alpha: float) -> NDArray[np.float64]:
+    """‖x̂ − ŷ‖^α of each pair."""
+    if not alpha > 0:
+        raise InputError(f"alpha must be above 0, got {alpha}", field="alpha")
+    x, y = float64_matrix(points), float64_matrix(partners, "partners")
+    if x.shape != y.shape:
+        raise InputError(f"partners must have the points' shape {x.shape}, got {y.shape}", field="partners")
+    biggest = [np.abs(side).max(axis=1) for side in (x, y)]  # first, so that squares neither overflow nor underflow
+    pairs = (biggest[0] > 0) & (biggest[1] > 0)
+    one, other = (_unit(side[pairs] / scale[pairs, None]) for side, scale in zip((x, y), biggest, strict=True))
+    distances: NDArray[np.float64] = np.linalg.norm(one - other, axis=1)
+    return distances**alpha
+
+
+def _unit(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+ALIGNMENT = Metric(
+    slug="alignment",
+    place=52,
+    title="Alignment",
+    symbol="L_align",
+    sees="How near the vectors of related points lie to each other (0: in the same direction, 2: unrelated directions).",
+    blind_to="Cannot see unrelated points: vectors that all point the same way are perfectly aligned. Read it beside uniformity.",
+    help=(
+        "It needs pairs: two texts of the same meaning, or two views of one text. `isoviz measure --pairs`, `isoviz ruler` and "
+        "What-if have it."
+    ),
+    range=Range("0 … 4", constant(0.0), constant(4.0)),
+    at_isotropy=AtIsotropy("no single value: it depends on the pairs; 2 for unrelated ones"),
+    unchanged_by=frozenset({"scale", "rotation", "order", "duplicates"}),
+    jointly="the partners",
+    enough=EnoughPoints("1: unbiased at any n; more pairs only reduce its scatter", "none", lambda d: 1),
+    paper=Citation("Wang & Isola 2020", "wang2020uniformity", 2020, "arXiv:2005.10242"),
+    equation=r"\operatorname*{mean}_{i} \lVert \hat x_i - \hat y_i \rVert^2, \quad \hat x_i = x_i / \lVert x_i \rVert",
+    function=alignment,
+    estimate=None,
+    inputs=("partners",),
+    kinds=frozenset({"rows"}),
+    minimum=1,
+    from_sums=False,
+)
+
+
+METRICS = (MEAN_COSINE, UNIFORMITY, ALIGNMENT)
