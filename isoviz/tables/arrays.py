@@ -35,10 +35,6 @@ TENSOR_TYPES: Final = {
 _BLOCK: Final = 16 * 2**20
 
 
-class BadRowError(InputError):
-    """A row without a vector of finite numbers."""
-
-
 def read(name: str | Path, array: str | None = None, field: str = "embeddings") -> NDArray[Any]:
     """The array of a file, (n, d) with n, d >= 1; possibly a read-only memory map. Its values are not checked.
 
@@ -124,25 +120,35 @@ def mapped_tensor(path: Path, name: str) -> NDArray[Any]:
     return np.memmap(path, dtype=kind, mode="r", offset=8 + size + entry["data_offsets"][0], shape=shape)
 
 
+def finite_rows(points: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which rows hold only finite numbers up to `LARGEST`."""
+    if points.dtype.kind != "f":
+        return np.ones(len(points), dtype=bool)
+    wide = points.dtype.itemsize > 4
+    rows = max(1, _BLOCK // max(1, points.shape[1] * points.dtype.itemsize))
+    every = [
+        ((np.abs(block) <= LARGEST) if wide else np.isfinite(block)).all(axis=1) for _, block in blocks(points, rows)
+    ]
+    return np.concatenate([np.ones(0, dtype=bool), *every])
+
+
 def check_finite(points: NDArray[Any], field: str, before: int = 0) -> None:
-    """`BadRowError` for the first entry that is not finite or above `LARGEST`, with its row and column counted from 1.
+    """Raise `InputError` for the first row that is not finite (`finite_rows`).
 
     Args:
         before: number of rows of the file before these.
     """
-    if points.dtype.kind != "f":
-        return
-    rows = max(1, _BLOCK // (points.shape[1] * points.dtype.itemsize))
-    wide = points.dtype.itemsize > 4
-    for start, block in blocks(points, rows):
-        bad = np.argwhere(~(np.abs(block) <= LARGEST) if wide else ~np.isfinite(block))
-        if len(bad):
-            row, column = int(bad[0][0]), int(bad[0][1])
-            value = block[row, column]
-            shown = "NaN" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:.3g}, above {LARGEST:.0e}"
-            half_overflow = points.dtype == np.float16 and shown == "infinite"
-            hint = "; float16 ends at 65,504: save them as float32" if half_overflow else ""
-            raise BadRowError(
-                f"{field}: row {before + start + row + 1}, dimension {column + 1}: the number is {shown}{hint}",
-                field=field,
-            )
+    good = finite_rows(points)
+    if not good.all():
+        row = int(good.argmin())
+        raise not_finite(points[row], field, before + row)
+
+
+def not_finite(point: NDArray[Any], field: str, row: int) -> InputError:
+    """The error of a row, counted from 0 here and from 1 in its words, for its first such number."""
+    column = int(finite_rows(point[:, None]).argmin())
+    value = point[column]
+    shown = "NaN" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:.3g}, above {LARGEST:.0e}"
+    half_overflow = point.dtype == np.float16 and shown == "infinite"
+    hint = "; float16 ends at 65,504: save them as float32" if half_overflow else ""
+    return InputError(f"{field}: row {row + 1}, dimension {column + 1}: the number is {shown}{hint}", field=field)

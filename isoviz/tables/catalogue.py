@@ -167,8 +167,12 @@ def unpacked(path: Path, format: Format) -> Iterator[Path]:
 @contextlib.contextmanager
 def parsing(path: Path, format: Format) -> Iterator[None]:
     """Wrap the parsing of a file: every exception becomes a `DataError` about the file."""
-    with boundary.parsing(f"'{shortened(path.name)}' cannot be read as {format.title}", "data", DataError):
-        yield
+    shown = f"'{shortened(path.name)}'"
+    with boundary.parsing(f"{shown} cannot be read as {format.title}", "data", DataError):
+        try:
+            yield
+        except UnicodeDecodeError:
+            raise refused(f"{shown} is not UTF-8; save it as UTF-8") from None
 
 
 @contextlib.contextmanager

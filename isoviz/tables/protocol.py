@@ -64,9 +64,9 @@ class Format:
         shapes: path → names and shapes of the arrays in the file, for `array`. None: the file is one array.
         array: path and the array's name → the array, of any shape, possibly a read-only memory map.
         table: path, number of first rows (None for all), and columns in lower case whose cells stay as they are written.
+            None: the table is that of its batches.
         batches: path, columns (None for all), rows of a piece. Memory stays bounded by a piece.
         compressible: a text format, which is read from .gz too.
-        whole: whether a file of more than `formats.MAX_TEXT_MB` may be read as a whole.
         packages: modules that reading needs beside pyarrow and pandas, and the extra of isoviz that installs them.
         advice: of a kind of file that is never read: what to do instead.
     """
@@ -83,7 +83,6 @@ class Format:
     table: Callable[[Path, int | None, Collection[str]], pa.Table] | None = None
     batches: Callable[[Path, list[str] | None, int], Iterator[pa.Table]] | None = None
     compressible: bool = False
-    whole: bool = True
     packages: tuple[str, ...] = ()
     advice: str = ""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from isoviz import boundary
 from isoviz.errors import DataError, listed
-from isoviz.tables import catalogue, formats, hub_rows, text_files
+from isoviz.tables import catalogue, formats, hub_rows, json_rows
 from isoviz.tasks.protocol import SPLITS, TRAIN, VALIDATION, Task
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def tabular(path: Path, rows: int | None = None, as_text: Collection[str] = ()) 
         return to_frame(formats.file_table(path, rows, as_text, ("table",)))
     with catalogue.parsing(path, format), catalogue.unpacked(path, format) as plain:
         formats.require_size(plain, format, rows)
-        return pd.DataFrame(islice(text_files.json_lines(plain), rows))
+        return pd.DataFrame(islice(json_rows.json_lines(plain), rows))
 
 
 def from_hub(

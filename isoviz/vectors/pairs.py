@@ -9,7 +9,7 @@ import numpy as np
 
 from isoviz.errors import InputError, listed, shortened
 from isoviz.tables import formats
-from isoviz.vectors.columns import BadCellError
+from isoviz.vectors.columns import bad_cell
 from isoviz.vectors.sets import Relation
 
 if TYPE_CHECKING:
@@ -107,8 +107,8 @@ def as_ids(values: pd.Series) -> pd.Series:
 
 
 def refuse_first(bad: Any, values: pd.Series, column: str, problem: str, field: str) -> None:
-    """Raise `BadCellError` for the first invalid row; {} in `problem` is replaced by its value."""
+    """Raise `bad_cell` for the first invalid row; {} in `problem` is replaced by its value."""
     rows = np.flatnonzero(np.asarray(bad, dtype=bool))
     if len(rows):
         row = int(rows[0])
-        raise BadCellError(row, column, problem.format(shortened(values.iloc[row], 40)), field)
+        raise bad_cell(row, column, problem.format(shortened(values.iloc[row], 40)), field)

@@ -76,7 +76,6 @@ def test_labels_and_texts_keep_their_zeros(tmp_path):
         (["1.5", "+2e3", " 3"], [1.5, 2000.0, 3.0]),
         (["01", "1", "2"], ["01", "1", "2"]),
         (["01.0", "1", "2"], ["01.0", "1", "2"]),
-        (["00.5", "1", "2"], [0.5, 1.0, 2.0]),
         (["0x1", "2", "3"], ["0x1", "2", "3"]),
         (["nan", "1", "2"], ["nan", "1", "2"]),
         (["true", "FALSE", ""], [True, False, None]),
@@ -142,15 +141,6 @@ def test_two_columns_of_one_name_take_no_other_columns_name(tmp_path, header, na
     assert files.tabular(tmp_path / "a.csv").columns.tolist() == names
 
 
-@pytest.mark.parametrize("line", ['{"sentence": "a", "label": 1, "label": 0}', '{"x": {"y": 1, "y": 2}}'])
-def test_a_key_that_is_twice_in_an_object_is_refused(tmp_path, line):
-    write(tmp_path, ".jsonl", train=frame(), validation=frame())
-    with (tmp_path / "train.jsonl").open("a") as stream:
-        stream.write(line + "\n")
-    with pytest.raises(DataError, match=r"line 7 .*'(label|y)'"):
-        tasks.load(COLA, tmp_path)
-
-
 def test_sharded_name_of_a_download(tmp_path):
     frame().to_parquet(tmp_path / "train-00000-of-00001.parquet")
     frame().to_parquet(tmp_path / "validation-00000-of-00001.parquet")
@@ -186,7 +176,7 @@ def test_missing_columns_of_parquet(tmp_path):
 
 def test_wrong_encoding_of_the_header(tmp_path):
     (tmp_path / "a.csv").write_bytes("größe,label\nx,0\n".encode("latin-1"))
-    with pytest.raises(DataError, match=r"a.csv is not UTF-8 \(byte 0xf6 at position 2\)"):
+    with pytest.raises(DataError, match=r"'a.csv' is not UTF-8"):
         files.tabular(tmp_path / "a.csv")
 
 
@@ -213,7 +203,7 @@ def test_a_line_that_is_not_json_is_named(tmp_path):
     write(tmp_path, ".jsonl", train=frame(), validation=frame())
     lines = (tmp_path / "train.jsonl").read_text().splitlines()
     (tmp_path / "train.jsonl").write_text("\n".join([*lines[:3], '{"sentence": "cut off', *lines[3:]]))
-    with pytest.raises(DataError, match=r"train.jsonl cannot be read as jsonl: line 4 is not JSON"):
+    with pytest.raises(DataError, match=r"train.jsonl cannot be read as JSON lines: line 4 is not JSON"):
         tasks.load(COLA, tmp_path)
 
 
