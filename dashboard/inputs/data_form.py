@@ -12,8 +12,8 @@ from dashboard.shared import actions, forms, reading, resources, wording
 from dashboard.shared.steady import steady
 from dashboard.streamlit_private import ExpanderContainer, uploaded_content
 from isoviz import tasks
-from isoviz.tasks.files import SPLITS, allowed
-from isoviz.tasks.protocol import TRAIN, OwnTask, Task
+from isoviz.tasks.files import allowed
+from isoviz.tasks.protocol import SPLITS, TRAIN, OwnTask, Task
 
 ON_SERVER, UPLOAD, HUB = "On the server", "Upload", "Hugging Face hub"
 

@@ -142,10 +142,10 @@ def _split(places: dict[str, DeltaGenerator]) -> dict[str, Any]:
     with share:
         held = st.number_input(
             "Share held out",
-            min_value=0.01,
-            max_value=0.99,
-            value=fields["share"].default,
-            step=0.05,
+            0.01,
+            0.99,
+            fields["share"].default,
+            0.05,
             key=_key("share"),
             bind="query-params",
             help="Without a validation file, this share of the rows is held out for validation. Rows with the same texts stay together.",
@@ -154,10 +154,10 @@ def _split(places: dict[str, DeltaGenerator]) -> dict[str, Any]:
     with seed:
         drawn = st.number_input(
             "Seed of the split",
-            min_value=0,
-            max_value=2**31 - 1,
-            value=fields["split_seed"].default,
-            step=1,
+            0,
+            2**31 - 1,
+            fields["split_seed"].default,
+            1,
             key=_key("split_seed"),
             bind="query-params",
             help="Which rows are held out; the same for all runs with this seed.",
@@ -172,27 +172,22 @@ def _split(places: dict[str, DeltaGenerator]) -> dict[str, Any]:
 def _checked_source(path: str, values: Mapping[str, Any], places: Mapping[str, DeltaGenerator]) -> Source:
     missing = [name for name in ("text", "label") if values[name] is None]
     for name in missing:
-        with places[name]:
-            forms.show_error("Choose a column.")
+        places[name].error("Choose a column.")
     if missing:
         return Source(path, ready=False)
-    names = tuple(line.strip() for line in str(st.session_state.get(_key("label_names")) or "").splitlines())
-    columns, error = reading.answer(OwnTask.checked, **{**values, "label_names": tuple(name for name in names if name)})
-    if columns is None:
+    names = [line.strip() for line in str(st.session_state.get(_key("label_names")) or "").splitlines()]
+    columns, error = reading.answer(OwnTask.checked, **{**values, "label_names": tuple(filter(None, names))})
+    guess = None
+    if columns is not None:
+        with st.spinner("Reading the labels …", show_time=True):
+            guess, error = reading.remembered(path, reading.guess, path, columns)
+        if guess is None or guess.kind == "classification":
+            with places["label_names"]:
+                _classes(guess)  # without a guess too, so that the user can fix the order
+    if columns is None or guess is None:
         return _refused(path, places, error)
-    with st.spinner("Reading the labels …", show_time=True):
-        guess, error = reading.remembered(path, reading.guess, path, columns)
-    if guess is None:
-        refused = _refused(path, places, error)
-        with places["label_names"]:
-            _classes(None)  # keep the input, so that the user can fix it
-        return refused
     if values["kind"] is None:
-        with places["kind"]:
-            st.caption(wording.plain(f"Inferred: {KINDS[guess.kind]}. {guess.why}"))
-    if guess.kind == "classification":
-        with places["label_names"]:
-            _classes(guess)
+        places["kind"].caption(wording.plain(f"Inferred: {KINDS[guess.kind]}. {guess.why}"))
     columns = columns.model_copy(update={"kind": guess.kind, "label_names": guess.label_names})
     task, error = reading.answer(tasks.get, tasks.OWN, columns)
     if task is None:

@@ -21,8 +21,8 @@ from isoviz.home import make_private
 from isoviz.jobs import guarded
 from isoviz.jobs.results import FACTS
 from isoviz.tables import catalogue
-from isoviz.tasks.files import SPLITS, allowed, is_table
-from isoviz.tasks.protocol import TRAIN, Task
+from isoviz.tasks.files import allowed, is_table
+from isoviz.tasks.protocol import SPLITS, TRAIN, Task
 from isoviz.vectors import sets
 from isoviz.vectors.intake import ImportRequest, SetSummary
 

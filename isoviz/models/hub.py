@@ -18,9 +18,8 @@ Report = Callable[[int, int, str], None]
 """Called with bytes done, bytes in all, and what is being done."""
 
 _REMEMBERED: Final = 60.0
-_SECONDS_BETWEEN_REPORTS: Final = 0.25
-_MAX_REPORTS: Final = 200
-"""Progress reports of a download at most: each becomes an event of its run."""
+_SECONDS_BETWEEN_REPORTS: Final = 2.0
+"""Of a download: each report becomes an event of its run."""
 _NAME: Final = re.compile(r"(?:[A-Za-z0-9][\w.-]{0,95}\b/)?[A-Za-z0-9][\w.-]{0,95}\b", re.ASCII)
 _REVISION: Final = re.compile(r"[\w][\w./-]{0,199}", re.ASCII)
 
@@ -108,7 +107,7 @@ def fetch(remote: Remote, report: Report | None = None) -> Path:
     downloaded.
 
     Args:
-        report: called a few times per second.
+        report: called every other second.
 
     Raises:
         ModelError: the download broke off, and how far it was.
@@ -116,13 +115,13 @@ def fetch(remote: Remote, report: Report | None = None) -> Path:
     from huggingface_hub import hf_hub_download
 
     meter = _Meter(remote.size, report)
+    meter.add(0)
     folder = Path()
-    for name, size in remote.files:
-        meter.begin(size)
-        with _in_our_terms(f"model: '{remote.name}'", meter.in_words):
+    for name, _ in remote.files:
+        with _in_our_terms(f"model: '{remote.name}'", lambda: in_words(meter.done, remote.size, "")):
             path = hf_hub_download(remote.name, name, revision=remote.revision, tqdm_class=meter.bar())
         folder = Path(path).parents[name.count("/")]
-        meter.end()
+    meter.add(remote.size - meter.done)  # of files that were complete, no bar tells
     if folders.MODULES not in {name for name, _ in remote.files}:
         _has_modules(remote.name, remote.revision)  # the client caches a negative answer
     return folder
@@ -218,11 +217,8 @@ def _in_our_terms(subject: str, progress: Callable[[], str] | None = None) -> It
 
 def in_words(done: int, total: int, text: str) -> str:
     """The arguments of a `Report` as one text."""
-    return f"{text}, {_megabytes(done)} of {_megabytes(total)} MB"
-
-
-def _megabytes(count: int) -> str:
-    return f"{count / 1e6:,.1f}" if count < 1e8 else f"{count / 1e6:,.0f}"
+    done_mb, total_mb = (f"{count / 1e6:,.1f}" if count < 1e8 else f"{count / 1e6:,.0f}" for count in (done, total))
+    return f"{text}, {done_mb} of {total_mb} MB".removeprefix(", ")
 
 
 class _Meter:
@@ -230,23 +226,17 @@ class _Meter:
 
     def __init__(self, total: int, report: Report | None) -> None:
         self.total, self.report = total, report
-        self.before = self.now = self.size = 0
-        self.step, self.last = 0, 0.0
+        self.done, self.last = 0, 0.0
 
-    def begin(self, size: int) -> None:
-        self.size, self.now = size, 0
-        self._report(force=self.before == 0)
-
-    def end(self) -> None:
-        self.before += self.size
-        self.now = 0
-        self._report(force=self.before >= self.total)
-
-    def in_words(self) -> str:
-        return f"{_megabytes(self.before + self.now)} of {_megabytes(self.total)} MB"
+    def add(self, count: int) -> None:
+        self.done = min(self.done + count, self.total)
+        due = self.done == self.total or time.monotonic() - self.last > _SECONDS_BETWEEN_REPORTS
+        if self.report and due:
+            self.last = time.monotonic()
+            self.report(self.done, self.total, "downloading the model")
 
     def bar(self) -> Any:
-        """A class of progress bars that draw nothing and report here."""
+        """A class of progress bars that draw nothing and count here."""
         from tqdm import tqdm
 
         meter = self
@@ -256,18 +246,10 @@ class _Meter:
                 super().__init__(*arguments, **{**options, "disable": True})
 
             def update(self, n: float | None = 1) -> bool | None:
-                meter.now += int(n or 0)
-                meter._report()
+                meter.add(int(n or 0))
                 return None
 
         return Silent
-
-    def _report(self, force: bool = False) -> None:
-        done = min(self.before + self.now, self.total)
-        step = _MAX_REPORTS * done // max(1, self.total)
-        if self.report and (force or (step > self.step and time.monotonic() - self.last > _SECONDS_BETWEEN_REPORTS)):
-            self.step, self.last = step, time.monotonic()
-            self.report(done, self.total, "downloading the model")
 
 
 def _match(model: Any) -> Match:

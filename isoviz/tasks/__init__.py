@@ -113,17 +113,13 @@ def check_data(
     from isoviz.tasks import files, report
 
     totals: dict[str, int] = {}
+    glance = files.glance(sample or report.SAMPLE)
 
-    def counted(split: str) -> files.Pick:
-        pick = files.glance(sample or report.SAMPLE)
+    def pick(split: str, total: int) -> np.ndarray:
+        totals[split] = total
+        return glance(total)
 
-        def choose(total: int) -> np.ndarray:
-            totals[split] = total
-            return pick(total)
-
-        return choose
-
-    picks = {split: counted(split) for split in _splits(task)}
+    picks: dict[str, files.Pick | None] = {split: functools.partial(pick, split) for split in _splits(task)}
     checked, _ = _checked(task, data, direction, picks, lambda split, rows: rows == totals[split])
     return report.data_report(task, checked, totals)
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 
 import pandas as pd
 import pytest
 
 from isoviz import tasks
-from isoviz.__main__ import main
 from isoviz.config import RunConfig
 from isoviz.errors import DataError, InputError
 from isoviz.runs import planning
@@ -54,15 +52,6 @@ def test_one_file_becomes_two_splits_that_share_no_text(tmp_path):
     assert again.fingerprint == data.fingerprint
     other = COLUMNS.model_copy(update={"split_seed": 1})
     assert loaded(tmp_path / "reviews.csv", other)[1].fingerprint != data.fingerprint
-
-
-def test_own_validation_is_used(tmp_path):
-    saved(tmp_path, reviews(12), "train.csv")
-    saved(tmp_path, reviews(5), "validation.csv")
-    _, data = loaded(tmp_path)
-    assert (len(data.train), len(data.validation)) == (12, 5)
-    (tmp_path / "validation.csv").unlink()
-    assert len(loaded(tmp_path)[1].train) == 10
 
 
 @pytest.mark.parametrize(
@@ -120,12 +109,6 @@ def test_a_preview_shows_columns_and_first_rows(tmp_path):
     reviews().to_parquet(tmp_path / "r.parquet")
     reviews().to_json(tmp_path / "r.jsonl", orient="records", lines=True)
     assert own.preview(tmp_path / "r.parquet", 3).rows == own.preview(tmp_path / "r.jsonl", 3).rows == shown.rows
-
-
-def test_known_names_are_guessed(tmp_path):
-    pair = pd.DataFrame({"id": [1], "label": [0], "hypothesis": ["it is so here"], "premise": ["all of it is so"]})
-    guessed = own.guess_columns(own.preview(saved(tmp_path, pair)))
-    assert guessed == {"text": "premise", "second": "hypothesis", "label": "label"}
 
 
 @pytest.mark.parametrize(
@@ -188,13 +171,3 @@ def test_the_configuration_keeps_everything_and_its_command_gives_it_back(tmp_pa
     from isoviz.commands.train import plan as planned
 
     assert planned(build_parser().parse_args(words[3:])) == [config]
-
-
-def test_a_run_from_the_command_line(tmp_path, capsys):
-    path = saved(tmp_path, reviews())
-    words = ["train", "--task", "own", "--data", str(path), "--text", "Review text", "--label", "mood"]
-    code = main([*words, "--epochs", "1", "--max-length", "16", "--store", str(tmp_path / "store"), "--json"])
-    run = json.loads(capsys.readouterr().out)["runs"][0]
-    assert (code, run["status"]) == (0, "finished")
-    assert set(run["metrics"]) >= {"accuracy", "macro-f1", "matthews"}
-    assert run["config"]["own"]["label_names"] == ["calm", "glad", "sad"]

@@ -127,13 +127,6 @@ def test_the_best_span_is_found_over_all_features_by_brute_force():
     assert found_answers == [best[0][1], best[1][1]]
 
 
-def test_no_span_among_the_best_is_an_empty_answer():
-    windows = spans.features(["q"], ["a b c"], TOKENIZERS[0], 20, 2)
-    logits = np.full((2, 1, 7), np.nan)
-    assert spans.best_answers(windows, ["a b c"], *logits) == [""]
-    assert spans.best_answers(spans.features([], [], TOKENIZERS[0], 20, 2), [], [], []) == []
-
-
 @pytest.mark.parametrize("stride", [-1, 9, 20])
 def test_an_overlap_that_leaves_no_room_is_refused(stride):
     with pytest.raises(InputError, match=r"doc_stride: must be from 0 to 7 with max_length 12 \(got"):

@@ -18,8 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import parse_qsl, quote
 
 from isoviz import boundary, fence
@@ -88,15 +87,8 @@ def reporting(progress: Callable[[int, int, str], None]) -> Iterator[None]:
         _progress.reset(token)
 
 
-@dataclass(frozen=True)
-class Opened:
-    """One set of rows in an open store.
-
-    Attributes:
-        column: of the vectors.
-        title: what it is called; says which part of the rows was drawn.
-        pieces: its rows.
-    """
+class Opened(NamedTuple):
+    """One set of rows in an open store: the column of its vectors, what it is called (and which part was drawn), and its rows."""
 
     column: str
     title: str
@@ -195,16 +187,12 @@ def table(name: str, field: str) -> pa.Table:
         try:
             whole = pa.concat_tables(pieces, promote_options="permissive")
         except (pa.ArrowInvalid, pa.ArrowTypeError):  # a column has texts in some rows and numbers in others
-            whole = pa.concat_tables([_as_texts(piece, rows.column) for piece in pieces], promote_options="permissive")
+            as_texts = [
+                pa.table({n: piece[n] if n == rows.column else piece[n].cast(pa.string()) for n in piece.column_names})
+                for piece in pieces
+            ]
+            whole = pa.concat_tables(as_texts, promote_options="permissive")
         return whole.replace_schema_metadata({TITLE: rows.title.encode(), VECTORS: rows.column.encode()})
-
-
-def _as_texts(piece: pa.Table, column: str) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.table(
-        {name: piece[name] if name == column else piece[name].cast(pa.string()) for name in piece.column_names}
-    )
 
 
 def _parsed(name: str, field: str) -> tuple[Address, type[Store]]:
