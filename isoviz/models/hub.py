@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,8 +17,6 @@ Report = Callable[[int, int, str], None]
 """Called with bytes done, bytes in all, and what is being done."""
 
 _REMEMBERED: Final = 60.0
-_SECONDS_BETWEEN_REPORTS: Final = 2.0
-"""Of a download: each report becomes an event of its run."""
 _NAME: Final = re.compile(r"(?:[A-Za-z0-9][\w.-]{0,95}\b/)?[A-Za-z0-9][\w.-]{0,95}\b", re.ASCII)
 _REVISION: Final = re.compile(r"[\w][\w./-]{0,199}", re.ASCII)
 
@@ -100,28 +97,27 @@ def _look_up(name: str, revision: str | None) -> Remote:
     return Remote(name, commit, files, config)
 
 
-def fetch(remote: Remote, report: Report | None = None) -> Path:
-    """Download its files into the cache; their folder. Files that are complete there are not fetched again.
+def fetch(remote: Remote, report: Report = lambda *_: None) -> Path:
+    """Download its files into the cache, with the client's progress bars; their folder. Complete files are not fetched again.
 
     File by file, not by `snapshot_download`: that one starts all files at once and, interrupted, ends only when they are all
     downloaded.
 
     Args:
-        report: called every other second.
+        report: called before each file, and at the end.
 
     Raises:
         ModelError: the download broke off, and how far it was.
     """
     from huggingface_hub import hf_hub_download
 
-    meter = _Meter(remote.size, report)
-    meter.add(0)
-    folder = Path()
-    for name, _ in remote.files:
-        with _in_our_terms(f"model: '{remote.name}'", lambda: in_words(meter.done, remote.size, "")):
-            path = hf_hub_download(remote.name, name, revision=remote.revision, tqdm_class=meter.bar())
-        folder = Path(path).parents[name.count("/")]
-    meter.add(remote.size - meter.done)  # of files that were complete, no bar tells
+    done, folder = 0, Path()
+    for name, size in remote.files:
+        report(done, remote.size, "downloading the model")
+        with _in_our_terms(f"model: '{remote.name}'", done):
+            folder = Path(hf_hub_download(remote.name, name, revision=remote.revision)).parents[name.count("/")]
+        done += size
+    report(remote.size, remote.size, "downloading the model")
     if folders.MODULES not in {name for name, _ in remote.files}:
         _has_modules(remote.name, remote.revision)  # the client caches a negative answer
     return folder
@@ -174,12 +170,12 @@ def search(text: str, limit: int = 20) -> list[Match]:
 
 
 @contextmanager
-def _in_our_terms(subject: str, progress: Callable[[], str] | None = None) -> Iterator[None]:
+def _in_our_terms(subject: str, done: int | None = None) -> Iterator[None]:
     """Turn what the client raises into a `ModelError`, one line beginning with `subject`.
 
     Args:
         subject: `model: 'name'`.
-        progress: how much was downloaded, for a download that stops early.
+        done: bytes of the files before, of a download that may stop early.
     """
     from huggingface_hub.errors import (
         EntryNotFoundError,
@@ -208,7 +204,7 @@ def _in_our_terms(subject: str, progress: Callable[[], str] | None = None) -> It
     except EntryNotFoundError:
         problem = "has no config.json on the hub, so transformers cannot load it"
     except (HTTPError, OSError, XetDownloadError) as error:
-        after = f": the download stopped after {progress()}" if progress else ""
+        after = "" if done is None else f": the download stopped after {done / 1e6:,.1f} MB"
         problem = f"could not be downloaded from the hub{after} ({reason(error)}); try again"
     else:
         return
@@ -217,39 +213,7 @@ def _in_our_terms(subject: str, progress: Callable[[], str] | None = None) -> It
 
 def in_words(done: int, total: int, text: str) -> str:
     """The arguments of a `Report` as one text."""
-    done_mb, total_mb = (f"{count / 1e6:,.1f}" if count < 1e8 else f"{count / 1e6:,.0f}" for count in (done, total))
-    return f"{text}, {done_mb} of {total_mb} MB".removeprefix(", ")
-
-
-class _Meter:
-    """Counts the bytes of all files together and reports them now and then."""
-
-    def __init__(self, total: int, report: Report | None) -> None:
-        self.total, self.report = total, report
-        self.done, self.last = 0, 0.0
-
-    def add(self, count: int) -> None:
-        self.done = min(self.done + count, self.total)
-        due = self.done == self.total or time.monotonic() - self.last > _SECONDS_BETWEEN_REPORTS
-        if self.report and due:
-            self.last = time.monotonic()
-            self.report(self.done, self.total, "downloading the model")
-
-    def bar(self) -> Any:
-        """A class of progress bars that draw nothing and count here."""
-        from tqdm import tqdm
-
-        meter = self
-
-        class Silent(tqdm):
-            def __init__(self, *arguments: Any, **options: Any) -> None:
-                super().__init__(*arguments, **{**options, "disable": True})
-
-            def update(self, n: float | None = 1) -> bool | None:
-                meter.add(int(n or 0))
-                return None
-
-        return Silent
+    return f"{text}, {done / 1e6:,.1f} of {total / 1e6:,.1f} MB"
 
 
 def _match(model: Any) -> Match:

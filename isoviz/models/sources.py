@@ -99,7 +99,7 @@ def fetch(source: ModelSource, report: hub.Report | None = None) -> ModelSource:
     """
     if source.kind != "hub":
         return source
-    folder = hub.fetch(hub.look(source.location, source.revision), report)
+    folder = hub.fetch(hub.look(source.location, source.revision), report or (lambda *_: None))
     return _in_folder(source.name, "cached", folder, None)
 
 

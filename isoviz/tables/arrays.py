@@ -21,15 +21,8 @@ MAP_ABOVE: int = 64 * 2**20
 """Bytes above which a file's array is mapped into memory instead of read, if it lies there as it is."""
 LARGEST: Final = 1e100
 """Largest magnitude of a number; squares and products of larger ones overflow."""
-TENSOR_TYPES: Final = {
-    "F64": "<f8",
-    "F32": "<f4",
-    "F16": "<f2",
-    "I64": "<i8",
-    "I32": "<i4",
-    "I16": "<i2",
-    "I8": "|i1",
-    "U8": "|u1",
+TENSOR_TYPES: Final = {"F64": "<f8", "F32": "<f4", "F16": "<f2"} | {
+    f"I{8 * size}": f"<i{size}" for size in (1, 2, 4, 8)
 }
 """Types of a safetensors file that numpy supports."""
 _BLOCK: Final = 16 * 2**20
@@ -59,8 +52,7 @@ def in_file(path: Path, format: Format, array: str | None) -> NDArray[Any]:
         shapes = {"": (0, 0)} if format.shapes is None else format.shapes(path)
         if format.shapes is None and array is not None:
             raise refused(f"{shown} is one array without a name (got '{shortened(array)}')")
-        which = _one_of(shown, shapes, array)
-        points = format.array(path, which)
+        points = format.array(path, _one_of(shown, shapes, array))
     if points.ndim != 2:
         raise refused(f"{shown} has the shape {points.shape}; expected (points, dimensions). {_advice(points.shape)}")
     if 0 in points.shape:

@@ -11,7 +11,8 @@ import re
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -34,8 +35,6 @@ NAMES: Final = {
     "group": ("group", "groups"),
 }
 """Column of a set → names by which it is recognised in a file."""
-AS_TEXT: Final = (*NAMES["id"], *NAMES["text"])
-"""Columns whose cells in a text file stay as they are written."""
 STREAM_ABOVE: int = 64 * 2**20
 """Largest table file in bytes that is decoded as a whole."""
 _BATCH: int = 16 * 2**20
@@ -52,12 +51,47 @@ _LARGE: Final = 1e4
 """Ratio to the other columns' median from which a column has another scale; rogue dimensions of models stay below it."""
 
 
+@dataclass(frozen=True)
+class Columns:
+    """Names of a file's columns; None for a usual name (`NAMES`), if present.
+
+    Attributes:
+        points: a column of lists, `dim_*` or names with commas for one column per dimension, or an array of the file; None: the
+            only column of lists, else all columns of numbers without another role.
+        id, text, label, group: columns with one value per vector.
+    """
+
+    points: str | None = None
+    id: str | None = None
+    text: str | None = None
+    label: str | None = None
+    group: str | None = None
+
+    def given(self, column: str) -> str | None:
+        """The name of a column of a set, if it was given."""
+        name: str | None = getattr(self, column)
+        return name
+
+    @property
+    def as_text(self) -> tuple[str, ...]:
+        """Columns in lower case whose cells in a text file stay as they are written: ids and texts."""
+        return (*NAMES["id"], *NAMES["text"], *(name.lower() for name in (self.id, self.text) if name))
+
+    def among(self, names: Collection[str]) -> Columns:
+        """Without those that are not in a table, because they are in the one beside it."""
+        return Columns(self.points, *(one if one in names else None for one in map(self.given, NAMES)))
+
+
+USUAL: Final = Columns()
+"""Columns by their usual names."""
+
+
 def points_of(name: str, column: str | None, field: str, skip_bad: bool = False) -> tuple[NDArray[Any], list[str]]:
     """The vectors of a table, (n, d), and their columns; of a large one, a read-only map of a temporary file that lives as long as it.
 
     Args:
         name: the file, or a source such as `hub:owner/name:split`.
-        column: see `isoviz.vectors.Columns.points`.
+        column: see `Columns.points`.
         skip_bad: leave out rows without a readable vector, with a warning.
 
     Raises:
@@ -73,18 +107,18 @@ def points_of(name: str, column: str | None, field: str, skip_bad: bool = False)
             format = catalogue.identified(path, "table", "vectors", "array")
             packed = 4 if path.suffix.lower() == catalogue.GZIP else 1
             if format.batches is not None and packed * path.stat().st_size > STREAM_ABOVE:
-                first = formats.file_table(path, _FIRST_ROWS, AS_TEXT)
+                first = formats.file_table(path, _FIRST_ROWS, USUAL.as_text)
                 names = _vector_columns(first, column, field) if len(first) else []
                 rows = Rows(names, field, skip_bad)
                 size = max(1, _BATCH * len(first) // max(1, first.select(names).nbytes))
                 return _spooled(rows, formats.batches(path, format, names, size)), names
-    table = formats.read(name, field, AS_TEXT)
+    table = formats.read(name, field, USUAL.as_text)
     rows = Rows(_vector_columns(table, column, field), field, skip_bad)
     return rows.whole(table), rows.names
 
 
 def _vector_columns(table: pa.Table, column: str | None, field: str) -> list[str]:
-    return dimensions_of(table, column, set(places_of(table.column_names, {}, field).values()), field)
+    return dimensions_of(table, column, set(places_of(table.column_names, USUAL, field).values()), field)
 
 
 def _spooled(rows: Rows, batches: Iterator[pa.Table]) -> NDArray[Any]:
@@ -180,12 +214,12 @@ class Rows:
 # --------------------------------------------------------------------------------------------------- which columns
 
 
-def places_of(names: list[str], given: Mapping[str, str | None], field: str) -> dict[str, str]:
+def places_of(names: list[str], given: Columns, field: str) -> dict[str, str]:
     """Column of a set → column of the table. Requested columns must exist."""
     lower = {name.lower(): name for name in reversed(names)}
     places = {}
     for column, usual in NAMES.items():
-        wanted = given.get(column)
+        wanted = given.given(column)
         if wanted is not None:
             if wanted not in names:
                 raise InputError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -18,6 +18,8 @@ from isoviz.tables.kinds.page import SAVED_FROM
 from isoviz.tables.protocol import Holds
 from isoviz.vectors import columns as table_columns
 from isoviz.vectors import pairs
+from isoviz.vectors.columns import USUAL
+from isoviz.vectors.columns import Columns as Columns
 from isoviz.vectors.sets import TextSet, VectorSet
 
 if TYPE_CHECKING:
@@ -36,26 +38,9 @@ _MOST_COUNTS: Final = 3
 """A table of texts may have up to this many columns of numbers, such as a rating or a year, without being read as vectors."""
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Names of a file's columns; None for a usual name (`isoviz.vectors.columns.NAMES`), if present.
-
-    Attributes:
-        points: a column of lists, `dim_*` or names with commas for one column per dimension, or an array of the file; None: the
-            only column of lists, else all columns of numbers without another role.
-        id, text, label, group: columns with one value per vector.
-    """
-
-    points: str | None = None
-    id: str | None = None
-    text: str | None = None
-    label: str | None = None
-    group: str | None = None
-
-
 def read(
     path: str | Path,
-    columns: Columns = Columns(),
+    columns: Columns = USUAL,
     *,
     beside: str | Path | None = None,
     relations: str | Path | None = None,
@@ -80,27 +65,27 @@ def read(
     """
     name_of_file, table = str(path), None
     if holds(name_of_file, field, VECTORS) != "array":
-        table = formats.read(name_of_file, field, _as_text(columns), VECTORS)
+        table = formats.read(name_of_file, field, columns.as_text, VECTORS)
     vectors = _vectors_of(table, name_of_file, columns, beside, field, skip_bad, beside_field)
     return _finished(vectors, table, name_of_file, name, relations)
 
 
 def read_texts(
     path: str | Path,
-    columns: Columns = Columns(),
+    columns: Columns = USUAL,
     *,
     relations: str | Path | None = None,
     name: str | None = None,
     field: str = "texts",
 ) -> TextSet:
     """Texts from a .txt file, one per line, or from a table's column. Raises like `read`."""
-    table = formats.read(path, field, _as_text(columns), TEXTS)
+    table = formats.read(path, field, columns.as_text, TEXTS)
     return _finished(_texts_of(table, columns, field), table, str(path), name, relations)
 
 
 def read_either(
     path: str,
-    columns: Columns = Columns(),
+    columns: Columns = USUAL,
     *,
     beside: str | None = None,
     relations: str | None = None,
@@ -114,8 +99,8 @@ def read_either(
         return read_texts(path, columns, relations=relations, name=name)
     if columns.points is not None or kind != "table":
         return read(path, columns, beside=beside, relations=relations, name=name, field=field, skip_bad=skip_bad)
-    table = formats.read(path, field, _as_text(columns))
-    places = table_columns.places_of(table.column_names, _requested(columns), field)
+    table = formats.read(path, field, columns.as_text)
+    places = table_columns.places_of(table.column_names, columns, field)
     assigned = set(places.values())
     numbers = table_columns.number_columns(table, assigned)
     texts = "text" in places or len(_text_columns(table, {*assigned, *numbers})) == 1
@@ -150,8 +135,8 @@ def _vectors_of(
         points, good, skipped = _array_rows(path, columns.points, field, skip_bad)
         facts = {"array": columns.points}
     else:
-        of_table = columns if beside is None else _present(columns, table.column_names)
-        places = table_columns.places_of(table.column_names, _requested(of_table), field)
+        of_table = columns if beside is None else columns.among(table.column_names)
+        places = table_columns.places_of(table.column_names, of_table, field)
         dimensions = table_columns.dimensions_of(table, columns.points, set(places.values()), field)
         odd = [] if columns.points or len(dimensions) == 1 else table_columns.odd_columns(table, dimensions)
         rows = table_columns.Rows(dimensions, field, skip_bad)
@@ -175,11 +160,6 @@ def _array_rows(path: str, name: str | None, field: str, skip_bad: bool) -> tupl
     bad = np.flatnonzero(~good)
     numbers = f"{len(bad):,} of {len(good):,} rows have numbers that are not finite, the first is row {bad[0] + 1}"
     return points[good], good, f"{numbers}; left out"
-
-
-def _present(columns: Columns, names: Sequence[str]) -> Columns:
-    """The columns without those that are not in a table, because they are in the one beside it."""
-    return Columns(columns.points, *(name if name in names else None for name in _requested(columns).values()))
 
 
 def _joined(own: pd.DataFrame, name: str | Path, columns: Columns, field: str) -> pd.DataFrame:
@@ -215,9 +195,9 @@ def _beside(name: str | Path, n: int, columns: Columns, field: str, *, by_id: bo
     """
     import pandas as pd
 
-    table = formats.read(name, field, _as_text(columns))
+    table = formats.read(name, field, columns.as_text)
     names = table.column_names
-    if table_columns.places_of(names, _requested(columns), field):
+    if table_columns.places_of(names, columns, field):
         row_data = _columns_of(table, columns, field)
     elif len(names) == 1:
         headless = len(table) + 1 == n and names[0] != "1"
@@ -327,7 +307,7 @@ def from_points(
 def _texts_of(table: pa.Table, columns: Columns, field: str) -> TextSet:
     row_data = _columns_of(table, columns, field)
     if "text" not in row_data:
-        places = table_columns.places_of(table.column_names, _requested(columns), field)
+        places = table_columns.places_of(table.column_names, columns, field)
         texts = _text_columns(table, places.values())
         if len(texts) != 1:
             raise InputError(
@@ -408,15 +388,6 @@ def names_file(text: str) -> bool:
 # ------------------------------------------------------------------------------------------------------------- helpers
 
 
-def _requested(columns: Columns) -> dict[str, str | None]:
-    return {name: getattr(columns, name) for name in table_columns.NAMES}
-
-
-def _as_text(columns: Columns) -> tuple[str, ...]:
-    """Names of the columns of ids and texts, in lower case."""
-    return (*table_columns.AS_TEXT, *(name.lower() for name in (columns.id, columns.text) if name))
-
-
 def _text_columns(table: pa.Table, taken: Collection[str]) -> list[str]:
     """The columns of texts except `taken`."""
     return [
@@ -431,7 +402,7 @@ def _columns_of(table: pa.Table, columns: Columns, field: str) -> pd.DataFrame:
     import pandas as pd
     import pyarrow as pa
 
-    places = table_columns.places_of(table.column_names, _requested(columns), field)
+    places = table_columns.places_of(table.column_names, columns, field)
     roles = {}
     for column, place in places.items():
         kind = table.schema.field(place).type

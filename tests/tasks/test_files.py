@@ -47,12 +47,6 @@ def test_every_format_gives_the_same_rows(tmp_path, suffix):
     assert data.fingerprint == reference.fingerprint
 
 
-def test_labels_by_name(tmp_path):
-    named = frame(label=["unacceptable", "acceptable"] * 3)
-    data = tasks.load(COLA, write(tmp_path, ".csv", train=named, validation=frame()))
-    assert data.train["label"].tolist() == [0, 1] * 3
-
-
 def test_labels_and_texts_keep_their_zeros(tmp_path):
     lines = [f"{text},{label}" for text in ("007", "1.50", "12") for label in ("01", "1")]
     (tmp_path / "own.csv").write_text("\n".join(["text,label", *lines * 4]) + "\n")

@@ -203,12 +203,6 @@ def test_a_file_without_a_header_keeps_its_first_vector(
     assert columns == ["1", "2", "3"]
 
 
-@pytest.mark.parametrize("names", ["0,1,2", "1,2,3", "a,b,c", ",0,1"])
-def test_numbers_that_count_the_columns_are_a_header(tmp_path: Path, names: str) -> None:
-    path = write_csv(tmp_path / "a.csv", names, [",".join(map(str, row)) for row in FRACTIONS])
-    assert len(vectors.reading.array(str(path))) == 20
-
-
 @pytest.mark.parametrize("kind", ["number", "label", "time", "scale"])
 def test_a_column_unlike_a_dimension_is_named(tmp_path: Path, kind: str) -> None:
     odd = {"number": range(20), "label": [row % 2 for row in range(20)], "time": np.linspace(0.1, 0.9, 20)}
@@ -346,13 +340,6 @@ def test_the_first_line_of_labels_is_a_row_or_a_header_by_their_number(tmp_path:
         vectors.read(tmp_path / "a.npy", Columns(label="topic"), beside=tmp_path / "labels.tsv").columns["label"][0]
         == "a"
     )
-
-
-def test_a_table_beside_a_table_is_matched_by_ids(tmp_path: Path) -> None:
-    WRITERS["a.csv"](tmp_path / "a.csv")
-    pd.DataFrame({"id": KNOWN["id"][::-1], "label": range(12)}).to_csv(tmp_path / "labels.csv", index=False)
-    read = vectors.read(tmp_path / "a.csv", beside=tmp_path / "labels.csv")
-    assert read.columns["label"].tolist() == [*range(11, -1, -1)] and read.columns["text"].tolist() == KNOWN["text"]
 
 
 @pytest.mark.parametrize("above", [0, 10**9], ids=["streamed", "whole"])
