@@ -135,9 +135,8 @@ def problems(task: Task, data: str | Path | None = None, direction: str | None =
     listed: list[Problem] = []
     everything = dict.fromkeys(_splits(task))
     for split, frame in _raw(task, data, task.checked_direction(direction) or None, everything)[0].items():
-        _, faults = checking.examine(frame, task, direction)
-        rows = [problem for fault in faults for problem in fault.problems(split)]
-        listed += sorted(rows, key=lambda problem: problem.row)
+        _, found = checking.examine(frame, task, direction, split)
+        listed += sorted(found, key=lambda problem: problem.row)
     return Problems(tuple(listed[:limit]), len(listed))
 
 
