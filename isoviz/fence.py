@@ -145,9 +145,11 @@ def _is_below(path: str, roots: Sequence[str]) -> bool:
 def _words(roots: Sequence[Path], field: str) -> str:
     if not roots:
         return f"{field}: folders on the server cannot be read from the browser; ask the operator to list them in {VARIABLE}"
-    names = ", ".join(str(root) for root in roots[:_NAMED])
-    remainder = f" and {len(roots) - _NAMED} more" if len(roots) > _NAMED else ""
-    return f"{field}: folders outside {names}{remainder} cannot be read from the browser; ask the operator to add yours to {VARIABLE}"
+    more = f" and {len(roots) - _NAMED} more" if len(roots) > _NAMED else ""
+    names = ", ".join(map(str, roots[:_NAMED])) + more
+    return (
+        f"{field}: folders outside {names} cannot be read from the browser; ask the operator to add yours to {VARIABLE}"
+    )
 
 
 def _advice(roots: Sequence[Path], name: str) -> str:

@@ -31,8 +31,15 @@ def spread(splits: Mapping[str, Histogram], label: str) -> go.Figure:
     for (name, histogram), colour in zip(splits.items(), SPLIT_COLOURS, strict=False):
         edges, counts = np.asarray(histogram.edges), np.asarray(histogram.counts)
         ends = [f"{count} rows from {a:.4g} to {b:.4g}" for count, a, b in zip(counts, edges, edges[1:], strict=False)]
-        title = f"{escape(name)}: {histogram.low:.4g} to {histogram.high:.4g}, median {histogram.median:.4g}"
-        _bars(figure, (edges[1:] + edges[:-1]) / 2, counts, title, colour, ends, width=np.diff(edges).tolist())
+        _bars(
+            figure,
+            (edges[1:] + edges[:-1]) / 2,
+            counts,
+            f"{escape(name)}: {histogram}",
+            colour,
+            ends,
+            width=np.diff(edges).tolist(),
+        )
     return _shares(figure, label, "overlay")
 
 

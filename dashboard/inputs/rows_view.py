@@ -110,7 +110,7 @@ def _in_words(task: Task, report: DataReport, title: str) -> str:
         counted = {split: ", ".join(f"{k} {v}" for k, v in counts.items()) for split, counts in report.labels.items()}
     else:
         splits, _ = _spreads(task, report)[title]
-        counted = {split: f"{h.low:.4g} to {h.high:.4g}, median {h.median:.4g}" for split, h in splits.items()}
+        counted = {split: str(histogram) for split, histogram in splits.items()}
     return "; ".join(f"{split} {text}" for split, text in counted.items())
 
 

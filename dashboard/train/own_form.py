@@ -58,7 +58,7 @@ def _guess_again() -> None:
     if preview is None:
         return
     for name, column in own.guess_columns(preview).items():
-        st.session_state[_key(name)] = _none(preview) if name == "second" and column is None else column
+        st.session_state[_key(name)] = NO_SECOND if name == "second" and column is None else column
     st.session_state[_key("kind")] = INFERRED
     st.session_state[_key("label_names")] = ""
 
@@ -80,14 +80,6 @@ def _cell(value: object) -> object:
 
 def _key(name: str) -> str:
     return forms.key(f"own.{name}")
-
-
-def _none(preview: Preview) -> str:
-    """The option for no second text, with a title that is not a column name."""
-    name = NO_SECOND
-    while name in preview.columns:
-        name = f"({name})"
-    return name
 
 
 def _mapping(preview: Preview) -> tuple[dict[str, Any], dict[str, DeltaGenerator]]:
@@ -123,7 +115,7 @@ def _mapping(preview: Preview) -> tuple[dict[str, Any], dict[str, DeltaGenerator
 
 def _column(name: str, preview: Preview, guessed: str | None) -> str | None:
     field = OwnTask.model_fields[name]
-    options = [*([_none(preview)] if name == "second" else []), *preview.columns]
+    options = [*([NO_SECOND] if name == "second" else []), *preview.columns]
     selected = st.selectbox(
         f"{field.title} column",
         options,
@@ -133,7 +125,7 @@ def _column(name: str, preview: Preview, guessed: str | None) -> str | None:
         placeholder="Choose a column",
         help=wording.plain(field.description or ""),
     )
-    return None if name == "second" and selected == options[0] else selected
+    return None if selected == NO_SECOND else selected
 
 
 def _split(places: dict[str, DeltaGenerator]) -> dict[str, Any]:

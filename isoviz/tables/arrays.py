@@ -15,7 +15,7 @@ from isoviz import boundary
 from isoviz.errors import InputError, listed, shortened
 from isoviz.metrics.cloud import blocks
 from isoviz.tables import catalogue
-from isoviz.tables.protocol import Format, refused
+from isoviz.tables.protocol import refused
 
 MAP_ABOVE: int = 64 * 2**20
 """Bytes above which a file's array is mapped into memory instead of read, if it lies there as it is."""
@@ -40,24 +40,22 @@ def read(name: str | Path, array: str | None = None, field: str = "embeddings") 
         InputError: no such file, another format, several arrays, pickled objects, or another shape.
     """
     path = boundary.file(name, field)
-    with catalogue.naming_field(field):
-        return in_file(path, catalogue.identified(path, "array"), array)
-
-
-def in_file(path: Path, format: Format, array: str | None) -> NDArray[Any]:
-    """As `read`, of a file whose format is known. Raises `DataError`."""
-    assert format.array is not None
     shown = f"'{shortened(path.name)}'"
-    with catalogue.parsing(path, format), catalogue.unpacked(path, format):  # which refuses a gzipped array
-        shapes = {"": (0, 0)} if format.shapes is None else format.shapes(path)
-        if format.shapes is None and array is not None:
-            raise refused(f"{shown} is one array without a name (got '{shortened(array)}')")
-        points = format.array(path, _one_of(shown, shapes, array))
-    if points.ndim != 2:
-        raise refused(f"{shown} has the shape {points.shape}; expected (points, dimensions). {_advice(points.shape)}")
-    if 0 in points.shape:
-        raise refused(f"{shown} contains no points: its shape is {points.shape}")
-    return points
+    with catalogue.naming_field(field):
+        format = catalogue.identified(path, "array")
+        assert format.array is not None
+        with catalogue.parsing(path, format), catalogue.unpacked(path, format):  # which refuses a gzipped array
+            shapes = {"": (0, 0)} if format.shapes is None else format.shapes(path)
+            if format.shapes is None and array is not None:
+                raise refused(f"{shown} is one array without a name (got '{shortened(array)}')")
+            points = format.array(path, _one_of(shown, shapes, array))
+        if points.ndim != 2:
+            raise refused(
+                f"{shown} has the shape {points.shape}; expected (points, dimensions). {_advice(points.shape)}"
+            )
+        if 0 in points.shape:
+            raise refused(f"{shown} contains no points: its shape is {points.shape}")
+        return points
 
 
 def _one_of(shown: str, shapes: Mapping[str, tuple[int, ...]], requested: str | None) -> str:

@@ -105,16 +105,5 @@ def vectors_table(points: NDArray[Any], known: Mapping[str, Any]) -> pa.Table:
     """A table of vectors (n, d) beside known columns, in the contract of `Format.holds`."""
     import pyarrow as pa
 
-    numbers = np.ascontiguousarray(points).reshape(-1)
-    # `pa.array` would import pandas, which takes longer than reading a small file
-    flat = pa.Array.from_buffers(pa.from_numpy_dtype(numbers.dtype), len(numbers), [None, pa.py_buffer(numbers)])
-    return pa.Table.from_pydict({**known, "vector": pa.FixedSizeListArray.from_arrays(flat, max(1, points.shape[1]))})
-
-
-def numbers_of(array: pa.Array) -> NDArray[Any]:
-    """An Arrow array of floats. Without nulls, its memory is used as it is: `to_numpy` would import pandas."""
-    if array.null_count or not len(array):
-        numbers: NDArray[Any] = array.to_numpy(zero_copy_only=False)
-        return numbers
-    kind = np.dtype(array.type.to_pandas_dtype())
-    return np.frombuffer(array.buffers()[1], kind, len(array), array.offset * kind.itemsize)
+    flat = pa.array(np.ascontiguousarray(points).reshape(-1))
+    return pa.table({**known, "vector": pa.FixedSizeListArray.from_arrays(flat, max(1, points.shape[1]))})

@@ -22,7 +22,6 @@ from isoviz import boundary
 from isoviz.errors import InputError, listed, shortened
 from isoviz.home import home, make_private
 from isoviz.tables import arrays, catalogue, formats, stores, text_files
-from isoviz.tables.protocol import numbers_of
 from isoviz.vectors import cells as cells_of
 
 if TYPE_CHECKING:
@@ -419,7 +418,7 @@ def _of_lists(column: pa.ChunkedArray, name: str, d: int | None, field: str) -> 
         lengths = np.full(1, column.type.list_size) if fixed else pc.list_value_length(column).to_numpy()
         if not column.null_count and (lengths == (d or lengths[0])).all():
             wide = pa.from_numpy_dtype(dtype)
-            parts = [numbers_of(chunk.flatten().cast(wide, safe=False)) for chunk in column.chunks]
+            parts = [chunk.flatten().cast(wide, safe=False).to_numpy(zero_copy_only=False) for chunk in column.chunks]
             flat = parts[0] if len(parts) == 1 else np.concatenate(parts)
             return flat.reshape(len(column), int(lengths[0]))
     cells = [cells_of.numbers_in(one) if isinstance(one, str) else one for one in column.to_pylist()]

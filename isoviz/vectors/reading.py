@@ -333,11 +333,6 @@ def _checked_texts(row_data: pd.DataFrame, name: str, field: str) -> TextSet:
         )
     if len(row_data) > MOST_TEXTS:
         raise InputError(f"{field}: {len(row_data):,} texts; at most {MOST_TEXTS:,} are encoded", field=field)
-    for row, text in enumerate(row_data["text"], start=1):
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise InputError(f"{field}: row {row}: an incomplete character (a lone surrogate)", field=field) from None
     return TextSet(row_data, name)
 
 

@@ -234,67 +234,6 @@ def test_which_texts_are_read_of_each_kind(call, tiny_models, tmp_path, monkeypa
     assert seen == [[frame[name].tolist() for name in task.columns[: READ[kind]]]]
 
 
-def test_the_direction_says_which_language_is_read(call, tiny_models, tmp_path):
-    folder = tiny.write("seq2seq", tmp_path / "data")
-    words = ["--model", tiny_models("bart"), "--task", "wmt16/ro-en", "--data", folder, "--pooling", "mean", "--json"]
-    default, forwards, back = (
-        json.loads(call(*words, *more)[1]) for more in ([], ["--direction", "ro-en"], ["--direction", "en-ro"])
-    )
-    assert default == forwards
-    # the tiny set's English is its Romanian backwards: other places, so other vectors
-    assert forwards["isoscore"] != back["isoscore"]
-    code, out, err = call(*words, "--direction", "de-en")
-    assert (code, out) == (2, "")
-    assert "--direction: 'wmt16/ro-en' has no direction 'de-en' (allowed: ro-en, en-ro)" in err
-
-
-def test_own_data_by_its_columns(call, tiny_models, tmp_path):
-    rows = pd.DataFrame({"satz": [f"w{i} w{i + 1}" for i in range(20)], "art": ["x", "y"] * 10})
-    rows.to_csv(tmp_path / "own.csv", index=False)
-    words = ["--model", tiny_models("bert"), "--task", "own", "--data", tmp_path / "own.csv"]
-    document = json.loads(call(*words, "--text", "satz", "--label", "art", "--split", "train", "--json")[1])
-    assert document["n"] == 16  # a fifth is held out
-    assert json.loads(call(*words, "--text", "satz", "--label", "art", "--share", "0.5", "--json")[1])["n"] == 10
-    assert "--data: " in call(*words, "--text", "nothing", "--label", "art")[2]
-    for task, got in ((["--task", "demo/sentiment"], " (got --task demo/sentiment)"), ([], "")):
-        code, _, err = call("--model", tiny_models("bert"), *task, "--text", "satz")
-        assert (code, err.strip()) == (2, f"isoviz: --text: is for --task own{got}")
-
-
-def test_a_further_split_has_its_name(call, tiny_models, tmp_path):
-    for split, count in (("train", 8), ("validation_matched", 6), ("validation_mismatched", 7)):
-        made = {
-            "premise": ["w1 w2"] * count,
-            "hypothesis": [f"w{i} w3" for i in range(count)],
-            "label": [i % 3 for i in range(count)],
-        }
-        pd.DataFrame(made).to_csv(tmp_path / f"{split}.csv", index=False)
-    words = ["--model", tiny_models("bert"), "--task", "glue/mnli", "--data", tmp_path, "--pooling", "cls"]
-    assert json.loads(call(*words, "--split", "mismatched", "--json")[1])["n"] == 7
-    assert "no split 'tests' (allowed: train, validation, mismatched)" in call(*words, "--split", "tests")[2]
-
-
-def test_cut_rows_are_noted(call, model):
-    assert "rows are longer than 5 tokens and were cut" in call(*model, "--max-length", "5", "--pooling", "cls")[2]
-
-
-def test_the_progress_bar_is_for_terminals_only(capsys, monkeypatch):
-    import sys
-
-    from isoviz.commands.output import progress_bar, quiet_libraries
-
-    quiet_libraries()  # switches other bars off
-    for terminal in (False, True):
-        monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal)
-        with progress_bar() as progress:
-            progress(0, 10, "reading texts")
-            progress(10, 10, "reading texts")
-            progress(1, 4, "measuring")
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert ("reading texts" in err, "measuring" in err) == (terminal, terminal)
-
-
 @pytest.fixture(scope="module")
 def finished_run(tiny_models, tmp_path_factory):
     """A run of one epoch, really trained, in this machine's own store."""

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.inputs import model_form
-from isoviz.exploring import measuring, results
+from isoviz.exploring import measuring
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
 from isoviz.models import sources
@@ -17,11 +17,10 @@ from isoviz.models.families import CLASSIFIERS
 from isoviz.models.published import PUBLISHED
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
-from tests.dashboard.reading import ROWS, address, drawn, errors, keep, key_for, texts
+from tests.dashboard.reading import ROWS, address, errors, keep, key_for, texts
 from tests.hub_client import looking_at
 from tests.jobs.here import work_here
 from tests.loopback_hub import LoopbackHub, Repository, serving
-from tests.models import readers
 from tests.tiny import TinyModels, without_a_weight
 
 NAME = "acme/tiny"
@@ -130,26 +129,6 @@ def test_refusals_of_the_hub_are_reported_beside_the_field(
 def _work(request: ViewRequest) -> str:
     """Runs the job in this process; returns its state."""
     return work_here(VIEW, key_for(request), request.as_json()).status
-
-
-def test_a_decoder_is_explored_and_not_fine_tuned_to_answer(
-    open_page: OpenPage, cola: Path, tmp_path: Path, store: Store
-) -> None:
-    folder = str(readers.make("GPT2", tmp_path / "decoder"))
-    page = open_page("train", **{FIELD: folder}, train_tasks="demo/qa")
-    (error,) = errors(page)
-    assert "a decoder: it can be fine-tuned for classification, regression, not for span" in error
-    assert page.button(key="launch").disabled
-    request = ViewRequest(folder, "glue/cola", str(cola), max_rows=24, without_sinks=True)
-    facts, arrays = measuring.compute(request, lambda done, total, text: None)
-    key = key_for(request)
-    results.STORE.publish(key, facts, arrays)
-    assert any("left out as attention sinks" in note for note in facts["layers"]["notes"])
-    page = open_page("explore", **address(request, explore_pooling="cls", explore_without_sinks="true"))
-    assert errors(page) == [] and len(drawn(page)) > 3
-    assert "without attention sinks in tokens and means" in texts(page)
-    assert page.segmented_control(key="explore_pooling").options == ["last", "mean", "tokens"]
-    assert "Layer 2, last token" in "\n".join(element.value for element in page.header)
 
 
 def test_the_papers_models_are_offered(open_page: OpenPage) -> None:

@@ -159,20 +159,6 @@ def test_the_address_restores_the_form(open_page: OpenPage, reviews: Path) -> No
     assert numbers(page)["Runs"] == "2"
 
 
-def test_another_file_is_guessed_again(open_page: OpenPage, reviews: Path, tmp_path: Path) -> None:
-    page = choose(own(open_page, reviews), label="Laune", kind="seq2seq")
-    other = tmp_path / "pairs.jsonl"
-    rows = [{"sentence": f"one two three {row}", "Laune": "so so so", "label": row % 2} for row in range(20)]
-    pd.DataFrame(rows).to_json(other, orient="records", lines=True)
-    page.text_input(key="train_data.own").set_value(str(other)).run()
-    assert (page.selectbox(key="train_own.text").value, page.selectbox(key="train_own.label").value) == (
-        "sentence",
-        "label",
-    )
-    assert page.selectbox(key="train_own.kind").value == own_form.INFERRED
-    assert errors(page) == []
-
-
 def test_rows_of_a_task_are_sampled_on_request(open_page: OpenPage, tmp_path: Path) -> None:
     folder = tiny.write("regression", tmp_path / "stsb")
     page = open_page("train", **{"train_tasks": "glue/stsb", "train_data.glue/stsb": str(folder)})

@@ -90,13 +90,6 @@ def test_a_revision_is_found_and_cached_separately(server, published, tiny_model
         sources.resolve(f"{NAME}@nowhere")
 
 
-def test_main_that_moved_is_not_followed_behind_ones_back(server, published, tiny_models):
-    sources.fetch(sources.resolve(NAME))
-    moved = server.add(NAME, tiny_models("roberta"))
-    assert sources.resolve(NAME).revision == published != moved
-    assert sources.resolve(f"{NAME}@{moved}").revision == moved
-
-
 def test_modules_that_another_library_left_out_are_fetched(server, tiny_models, tmp_path):
     folder = sentence_folders.make(tmp_path / "model", tiny_models("bert"), dense=4)
     commit = server.add("org/sentences", folder)
@@ -159,14 +152,6 @@ def test_a_broken_download_is_reported_and_the_next_one_finishes(server, publish
     again = server.downloads()[before:]
     assert "model.safetensors" in again and "config.json" not in again  # complete files are not fetched twice
     assert sources.resolve(NAME).kind == "cached"
-
-
-def test_a_dropped_connection_resumes(server, published, tiny_models, monkeypatch):
-    monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 500)  # it keeps only complete chunks
-    server.cut["model.safetensors"] = 2000
-    fetched = sources.fetch(sources.resolve(NAME))
-    assert server.downloads().count("model.safetensors") == 2 and "bytes=2000-" in server.ranges
-    assert fetched.fingerprint == sources.resolve(str(tiny_models("bert"))).fingerprint
 
 
 def test_half_a_model_is_no_model_and_is_finished_when_it_can_be(server, published, monkeypatch, tmp_path):

@@ -151,20 +151,6 @@ def test_mismatched_validation_is_kept_apart(tmp_path):
     assert not tasks.load(task, tmp_path).extra
 
 
-@pytest.mark.parametrize("form", ["pairs", "plain text"])
-def test_other_forms_of_answers(tmp_path, form):
-    def put(row):
-        answers = row["answers"]
-        pairs = [{"text": t, "answer_start": s} for t, s in zip(answers["text"], answers["answer_start"], strict=True)]
-        return {**row, "answers": pairs if form == "pairs" else answers["text"][0]}
-
-    task = tasks.get("squad")
-    rows = [put(row) for row in rows_of(task)]
-    data = tasks.load(task, write(tmp_path, ".jsonl", train=rows, validation=rows))
-    assert data.train["answer_texts"][0] == (["nine", "nine nations"] if form == "pairs" else ["nine"])
-    assert data.train["answer_starts"][1] == [33]
-
-
 @pytest.mark.parametrize(
     ("answers", "message"),
     [
@@ -276,16 +262,3 @@ def test_notes_on_scores_compare_the_splits():
     _, same, unseen = report.score_notes(tasks.get("glue/mnli"), splits)
     assert same.startswith("1 validation rows")
     assert "'contradiction' is in validation but not in train" in unseen
-
-
-def test_notes_on_scores_name_a_lacking_split_and_rows_with_one_right_answer():
-    rows = pd.DataFrame({"label": [1, 1], "premise": ["a", "b"], "hypothesis": ["c", "d"]})
-    lacking, constant = report.score_notes(tasks.get("glue/mnli"), {"validation": rows})
-    assert "no mismatched split ('validation_mismatched')" in lacking
-    assert "All 2 validation rows" in constant and "(neutral)" in constant
-    assert (
-        report.score_notes(
-            tasks.get("glue/mnli"), dict.fromkeys(("validation", "mismatched"), rows.assign(label=[0, 1]))
-        )
-        == []
-    )

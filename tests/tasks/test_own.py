@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
-
 import pandas as pd
 import pytest
 
 from isoviz import tasks
-from isoviz.config import RunConfig
 from isoviz.errors import DataError, InputError
-from isoviz.runs import planning
 from isoviz.tasks import own
 from isoviz.tasks.protocol import OwnTask
 
@@ -87,16 +83,6 @@ def test_kind_and_classes_can_be_corrected(tmp_path):
     assert task.label_names[data.train["label"][0]] == ["1", "2", "10", "2"][number % 4]
 
 
-def test_texts_to_write_and_answers_to_find(tmp_path):
-    table = reviews(mood=[f"number {i}" for i in range(40)])
-    task, data = loaded(saved(tmp_path, table), OwnTask(text="Review text", label="mood"))
-    assert task.columns == ("source", "target")
-    assert data.train["source"][0].endswith(data.train["target"][0] + " is fine")
-    span_task = OwnTask(text="ask", second="Review text", label="mood", kind="span")
-    task, data = loaded(saved(tmp_path, table.assign(ask="which film ?"), "qa.csv"), span_task)
-    assert data.train["answer_starts"][0] == [9]
-
-
 def test_a_preview_shows_columns_and_first_rows(tmp_path):
     path = saved(tmp_path, reviews())
     shown = own.preview(path, 3)
@@ -156,18 +142,3 @@ def test_problems_are_listed_by_row_of_the_one_file(tmp_path):
     problems = tasks.problems(task, path)
     assert sorted(problem.row for problem in problems.first) == [4, 18, 31]
     assert problems.count == 3
-
-
-def test_the_configuration_keeps_everything_and_its_command_gives_it_back(tmp_path):
-    path = saved(tmp_path, reviews())
-    plan = {"data": str(path), "own": COLUMNS, "max_length": 32, "epochs": 1}
-    (config,) = planning.expand(["demo/tiny-bert"], ["own"], [("baseline", {})], [0], **plan)
-    assert config.own is not None
-    assert config.own.kind == "classification"
-    assert RunConfig.model_validate_json(config.model_dump_json()) == config
-    words = shlex.split(planning.command([config]))
-    assert words[words.index("--text") + 1] == "Review text"
-    from isoviz.__main__ import build_parser
-    from isoviz.commands.train import plan as planned
-
-    assert planned(build_parser().parse_args(words[3:])) == [config]

@@ -84,19 +84,6 @@ def test_the_vectors_match_the_whole_table(
     np.testing.assert_array_equal(streamed.astype(np.float32), POINTS)
 
 
-@pytest.mark.parametrize(
-    "content, row", [("0,2,3\n1,4,5\n", 1), ("1,2,3\n3,4,\n", 1), ("1,2,\n" * 5_000 + "3,4,5\n", 5_001)]
-)
-def test_cells_beyond_the_header_are_refused_whatever_the_size_of_the_file(
-    content: str, row: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "a.csv").write_text(f"x,y\n{content}")
-    for limit in (2**30, 0):
-        monkeypatch.setattr(table_columns, "STREAM_ABOVE", limit)
-        with pytest.raises(InputError, match=f"row {row} has more cells than"):
-            reading.array(str(tmp_path / "a.csv"))
-
-
 def test_an_empty_first_batch_hides_no_others(tmp_path: Path, streamed: None) -> None:
     schema = lists().schema
     with pa.OSFile(str(tmp_path / "a.arrow"), "wb") as sink, pa.ipc.new_stream(sink, schema) as stream:

@@ -155,12 +155,12 @@ def _rows(store: Store, address: Address, field: str) -> Opened:
 
 def _one_of(what: str, names: list[str], wanted: str, field: str) -> str:
     """The wanted one of these, or the only one."""
-    if wanted in names or (not wanted and len(names) == 1):
-        return wanted or names[0]
-    if wanted:
+    if wanted and wanted not in names:
         raise unknown_name(f"{what} of vectors", wanted, names, field=field)
-    problem = f"name one, as ?{what}=NAME (it has: {listed(names)})" if names else "it has none"
-    raise InputError(f"{field}: which {what} of vectors? {problem}", field=field)
+    if not wanted and len(names) != 1:
+        problem = f"name one, as ?{what}=NAME (it has: {listed(names)})" if names else "it has none"
+        raise InputError(f"{field}: which {what} of vectors? {problem}", field=field)
+    return wanted or names[0]
 
 
 def _complete(batches: Iterator[pa.Table], column: str, total: int, shown: str, field: str) -> Iterator[pa.Table]:
