@@ -87,9 +87,7 @@ def files_field(
         bind="query-params",
         placeholder="/path/to/reviews.csv" if own else "/path/to/folder",
         on_change=on_change,
-        help="A file that the server can read, or a folder with a training file and an optional validation file."
-        if own
-        else "A folder that the server can read, with files named train and validation.",
+        help="On the server.",
     )
     path = (path or "").strip()
     if not path:

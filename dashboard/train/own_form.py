@@ -105,7 +105,7 @@ def _mapping(preview: Preview) -> tuple[dict[str, Any], dict[str, DeltaGenerator
         places["kind"] = st.container()
     with split:
         if preview.split:
-            values |= _split(places)
+            values |= _split()
         else:
             st.caption("The validation file is used unchanged; no training rows are held out.")
     places["label_names"] = st.container()
@@ -128,11 +128,11 @@ def _column(name: str, preview: Preview, guessed: str | None) -> str | None:
     return None if selected == NO_SECOND else selected
 
 
-def _split(places: dict[str, DeltaGenerator]) -> dict[str, Any]:
+def _split() -> dict[str, Any]:
     share, seed = st.columns(2)
     fields = OwnTask.model_fields
-    with share:
-        held = st.number_input(
+    return {
+        "share": share.number_input(
             "Share held out",
             0.01,
             0.99,
@@ -141,10 +141,8 @@ def _split(places: dict[str, DeltaGenerator]) -> dict[str, Any]:
             key=_key("share"),
             bind="query-params",
             help="Without a validation file, this share of the rows is held out for validation. Rows with the same texts stay together.",
-        )
-        places["share"] = st.container()
-    with seed:
-        drawn = st.number_input(
+        ),
+        "split_seed": seed.number_input(
             "Seed of the split",
             0,
             2**31 - 1,
@@ -153,9 +151,8 @@ def _split(places: dict[str, DeltaGenerator]) -> dict[str, Any]:
             key=_key("split_seed"),
             bind="query-params",
             help="Which rows are held out; the same for all runs with this seed.",
-        )
-        places["split_seed"] = st.container()
-    return {"share": held, "split_seed": drawn}
+        ),
+    }
 
 
 # ---------------------------------------------------------------------------------------------------- checks

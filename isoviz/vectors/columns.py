@@ -332,7 +332,6 @@ def is_text(kind: Any) -> bool:
     """Whether a column of this type holds texts."""
     import pyarrow as pa
 
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 

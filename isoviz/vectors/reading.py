@@ -385,11 +385,13 @@ def names_file(text: str) -> bool:
 
 def _text_columns(table: pa.Table, taken: Collection[str]) -> list[str]:
     """The columns of texts except `taken`."""
-    return [
-        name
-        for name in table.column_names
-        if name not in taken and table_columns.is_text(table.schema.field(name).type)
-    ]
+    return [name for name in table.column_names if name not in taken and _is_text(table.schema.field(name).type)]
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return table_columns.is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
 def _columns_of(table: pa.Table, columns: Columns, field: str) -> pd.DataFrame:
@@ -410,7 +412,7 @@ def _columns_of(table: pa.Table, columns: Columns, field: str) -> pd.DataFrame:
         if isinstance(values.dtype, pd.CategoricalDtype):
             values = values.astype(object).infer_objects()
         if column == "text":
-            plain = values if table_columns.is_text(kind) else values.astype(object).map(str, na_action="ignore")
+            plain = values if _is_text(kind) else values.astype(object).map(str, na_action="ignore")
             values = plain.fillna("").astype("str")
         elif column == "id":
             pairs.refuse_first(values.isna(), values, place, "it is empty", field)
