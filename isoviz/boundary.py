@@ -29,8 +29,6 @@ MOST_JSON: Final = 50 * 2**20
 """Maximum size in bytes of a JSON file."""
 _FENCED: Final = ("data", "model", "vectors", "embeddings", "texts", "pairs", "labels")
 """Fields that users fill in on pages."""
-_NAME_BYTES, _PATH_BYTES = 255, 4096
-_ABSENT: Final = (errno.ENOENT, errno.ENOTDIR)
 
 
 # ------------------------------------------------------------------------------------------------------------- paths
@@ -49,25 +47,18 @@ def path(text: str | os.PathLike[str], field: str, error: type[InputError] = Inp
     """
     name = os.fspath(text)
     shown = f"{field}: '{shortened(name)}'"
-    if "\0" in name:
-        raise error(f"{shown} has a NUL character, which no path can have", field=field)
-    try:
-        size = len(name.encode())
-    except UnicodeEncodeError:
-        raise error(f"{shown} is not valid UTF-8; rename it", field=field) from None
-    longest = max(len(part.encode()) for part in name.split(os.sep))
-    if size > _PATH_BYTES or longest > _NAME_BYTES:
-        allowed = f"a name has at most {_NAME_BYTES} bytes, a path {_PATH_BYTES}"
-        raise error(f"{shown} is too long for a path ({allowed})", field=field)
     try:
         checked_path = fence.resolve(name, field, error) if field in _FENCED else Path(name).expanduser()
+        checked_path.stat()
     except RuntimeError:
         user = shortened(name.split(os.sep)[0])
         raise error(f"{field}: there is no user '{user}' on this machine; write the full path", field=field) from None
-    try:
-        checked_path.stat()
+    except InputError:  # a value error too
+        raise
+    except ValueError:  # a NUL character, or half of one
+        raise error(f"{shown} is no path: it has a character that no path can have", field=field) from None
     except OSError as problem:
-        if problem.errno not in _ABSENT:
+        if problem.errno not in (errno.ENOENT, errno.ENOTDIR):
             raise error(f"{shown} cannot be read: {_words(problem)}", field=field) from None
     return checked_path
 

@@ -65,11 +65,6 @@ def roots() -> Roots | None:
     return None if _allowed_roots is None or _unrestricted.get() else _allowed_roots()
 
 
-def is_restricted() -> bool:
-    """Whether this process is restricted to some folders."""
-    return _allowed_roots is not None and not _unrestricted.get()
-
-
 def resolve(text: str | os.PathLike[str], field: str, error: type[InputError] = InputError) -> Path:
     """A path from a user, with `~` expanded. If the process is restricted, links are resolved and the path must be in an
     allowed folder.
@@ -81,9 +76,8 @@ def resolve(text: str | os.PathLike[str], field: str, error: type[InputError] = 
     Raises:
         error: the path is outside. The message does not reveal whether it exists.
     """
-    if _allowed_roots is None or _unrestricted.get():
-        return Path(text).expanduser()
-    return below(text, _allowed_roots(), field, error)
+    allowed = roots()
+    return Path(text).expanduser() if allowed is None else below(text, allowed, field, error)
 
 
 def host(name: str, port: int | None, usual: int | None, field: str) -> None:
@@ -151,9 +145,11 @@ def _is_below(path: str, roots: Sequence[str]) -> bool:
 def _words(roots: Sequence[Path], field: str) -> str:
     if not roots:
         return f"{field}: folders on the server cannot be read from the browser; ask the operator to list them in {VARIABLE}"
-    names = ", ".join(str(root) for root in roots[:_NAMED])
-    remainder = f" and {len(roots) - _NAMED} more" if len(roots) > _NAMED else ""
-    return f"{field}: folders outside {names}{remainder} cannot be read from the browser; ask the operator to add yours to {VARIABLE}"
+    more = f" and {len(roots) - _NAMED} more" if len(roots) > _NAMED else ""
+    names = ", ".join(map(str, roots[:_NAMED])) + more
+    return (
+        f"{field}: folders outside {names} cannot be read from the browser; ask the operator to add yours to {VARIABLE}"
+    )
 
 
 def _advice(roots: Sequence[Path], name: str) -> str:

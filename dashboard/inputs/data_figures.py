@@ -30,38 +30,45 @@ def spread(splits: Mapping[str, Histogram], label: str) -> go.Figure:
     figure = go.Figure()
     for (name, histogram), colour in zip(splits.items(), SPLIT_COLOURS, strict=False):
         edges, counts = np.asarray(histogram.edges), np.asarray(histogram.counts)
-        figure.add_bar(
-            x=((edges[1:] + edges[:-1]) / 2).tolist(),
-            y=(counts / counts.sum()).tolist(),
+        ends = [f"{count} rows from {a:.4g} to {b:.4g}" for count, a, b in zip(counts, edges, edges[1:], strict=False)]
+        _bars(
+            figure,
+            (edges[1:] + edges[:-1]) / 2,
+            counts,
+            f"{escape(name)}: {histogram}",
+            colour,
+            ends,
             width=np.diff(edges).tolist(),
-            name=f"{escape(name)}: {histogram.low:.4g} to {histogram.high:.4g}, median {histogram.median:.4g}",
-            marker={"color": colour, "opacity": 0.55, "line": {"width": 0}},
-            customdata=[
-                [int(count), f"{a:.4g}", f"{b:.4g}"] for count, a, b in zip(counts, edges, edges[1:], strict=False)
-            ],
-            hovertemplate=f"%{{customdata[0]}} rows from %{{customdata[1]}} to %{{customdata[2]}}<extra>{escape(name)}</extra>",
         )
-    return _bars(figure, label, "overlay")
+    return _shares(figure, label, "overlay")
 
 
 def classes(splits: Mapping[str, Mapping[str, int]], label: str) -> go.Figure:
     """Rows per class, one bar per split, as shares of the split's rows."""
     figure = go.Figure()
     for (name, counts), colour in zip(splits.items(), SPLIT_COLOURS, strict=False):
-        total = max(1, sum(counts.values()))
-        figure.add_bar(
-            x=[escape(class_name) for class_name in counts],
-            y=[count / total for count in counts.values()],
-            name=escape(name),
-            marker={"color": colour, "opacity": 0.8},
-            customdata=list(counts.values()),
-            hovertemplate=f"%{{x}}: %{{customdata}} rows, %{{y:.1%}}<extra>{escape(name)}</extra>",
-        )
+        names = np.array([escape(class_name) for class_name in counts], dtype=object)
+        rows = [f"{class_name}: {count} rows" for class_name, count in zip(names, counts.values(), strict=True)]
+        _bars(figure, names, np.array(list(counts.values())), escape(name), colour, rows)
     figure.update_xaxes(type="category")
-    return _bars(figure, label, "group")
+    return _shares(figure, label, "group")
 
 
-def _bars(figure: go.Figure, label: str, mode: str) -> go.Figure:
+def _bars(
+    figure: go.Figure, x: np.ndarray, counts: np.ndarray, name: str, colour: str, texts: list[str], **options: Any
+) -> None:
+    figure.add_bar(
+        x=x.tolist(),
+        y=(counts / max(1, counts.sum())).tolist(),
+        name=name,
+        marker={"color": colour, "opacity": 0.55, "line": {"width": 0}},
+        hovertext=texts,
+        hovertemplate="%{hovertext}, %{y:.1%}<extra></extra>",
+        **options,
+    )
+
+
+def _shares(figure: go.Figure, label: str, mode: str) -> go.Figure:
     axis = {"yaxis_tickformat": ".0%", "yaxis_rangemode": "tozero"}
     gap = 0.15 if mode == "group" else 0
     return theme.titled(figure, escape(label), "share of rows", height=240, barmode=mode, bargap=gap, **axis)
@@ -126,16 +133,16 @@ def predicted(true: np.ndarray, predictions: np.ndarray) -> go.Figure:
     """Predicted against true numbers, with the diagonal; undefined predictions are left out."""
     defined = np.isfinite(true) & np.isfinite(predictions)
     true, predictions = true[defined], predictions[defined]
-    figure = go.Figure()
-    marks: dict[str, Any] = {
-        "x": true.tolist(),
-        "y": predictions.tolist(),
-        "mode": "markers",
-        "showlegend": False,
-        "marker": {"size": 7, "color": SPLIT_COLOURS[0], "opacity": 0.5},
-        "hovertemplate": "true %{x:.4g}<br>predicted %{y:.4g}<extra></extra>",
-    }
-    figure.add_trace(go.Scattergl(**marks) if len(true) > 2000 else go.Scatter(**marks))
+    figure = go.Figure(
+        go.Scattergl(
+            x=true.tolist(),
+            y=predictions.tolist(),
+            mode="markers",
+            showlegend=False,
+            marker={"size": 7, "color": SPLIT_COLOURS[0], "opacity": 0.5},
+            hovertemplate="true %{x:.4g}<br>predicted %{y:.4g}<extra></extra>",
+        )
+    )
     if len(true):
         ends = [float(true.min()), float(true.max())]
         figure.add_scatter(

@@ -12,8 +12,8 @@ from dashboard.shared import actions, forms, reading, resources, wording
 from dashboard.shared.steady import steady
 from dashboard.streamlit_private import ExpanderContainer, uploaded_content
 from isoviz import tasks
-from isoviz.tasks.files import SPLITS, allowed
-from isoviz.tasks.protocol import TRAIN, OwnTask, Task
+from isoviz.tasks.files import allowed
+from isoviz.tasks.protocol import SPLITS, TRAIN, OwnTask, Task
 
 ON_SERVER, UPLOAD, HUB = "On the server", "Upload", "Hugging Face hub"
 
@@ -87,9 +87,7 @@ def files_field(
         bind="query-params",
         placeholder="/path/to/reviews.csv" if own else "/path/to/folder",
         on_change=on_change,
-        help="A file that the server can read, or a folder with a training file and an optional validation file."
-        if own
-        else "A folder that the server can read, with files named train and validation.",
+        help="On the server.",
     )
     path = (path or "").strip()
     if not path:

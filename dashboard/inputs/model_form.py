@@ -21,7 +21,7 @@ from isoviz.models.published import PUBLISHED
 from isoviz.models.sources import ModelSource
 from isoviz.tasks.protocol import HeadKind
 
-HERE, PAPERS, FOLDER, HUB = "On this machine", "In the papers", "Directory", "Hub search"
+HERE, PAPERS, HUB = "On this machine", "In the papers", "Hub search"
 HELP = (
     "A bundled model, a local directory with config.json, model.safetensors and a tokenizer, or a hub id, "
     "which may end in @ and a branch, tag or commit."
@@ -97,7 +97,7 @@ def forget() -> None:
 def finder(field: str, *, several: bool) -> None:
     """Panels to find further models; a click puts a model into the widget with the key `field`."""
     with st.expander("Find a model", icon=":material/search:"):
-        panels = {HERE: _here, PAPERS: _published, FOLDER: _folder, HUB: _hub}
+        panels = {HERE: _here, PAPERS: _published, HUB: _hub}
         place = st.segmented_control(
             "Where", list(panels), default=HERE, required=True, key=f"{field}.where", persist_state="session"
         )
@@ -129,32 +129,6 @@ def _published(field: str, several: bool) -> None:
     _pick("Models fine-tuned in the papers", field, several, labels, f"{len(labels)} models")
     if reason := offline():
         st.caption(f"Models outside this machine's hub cache cannot be downloaded now: {wording.plain(reason)}.")
-
-
-def _folder(field: str, several: bool) -> None:
-    key = f"{field}.folder"
-    with st.form(f"{key}_form", border=False):
-        st.text_input(
-            "Directory that the server can read",
-            key=key,
-            placeholder="/path/to/model",
-            help="With config.json, model.safetensors (in one part or several) and a tokenizer.",
-        )
-        st.form_submit_button("Add it" if several else "Take it", on_click=_use_folder, args=(field, several))
-    forms.show_error(st.session_state.get(f"{key}_problem"))
-
-
-def _use_folder(field: str, several: bool) -> None:
-    key = f"{field}.folder"
-    name = str(st.session_state.get(key) or "").strip()
-    problem: str | IsoVizError | None = (
-        f"Directory not found or not readable: '{name}'." if name else "Enter a directory."
-    )
-    if name and _is_folder(name):
-        _, problem = reading.answer(_resolved, name)
-    st.session_state[f"{key}_problem"] = problem
-    if problem is None:
-        _put(field, several, name)
 
 
 def _hub(field: str, several: bool) -> None:

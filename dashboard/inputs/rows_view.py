@@ -84,8 +84,6 @@ def draw(task: Task, report: DataReport) -> None:
                 words=f"Histogram, {title}: {_in_words(task, report, title)}",
                 name=downloads.file_name("isoviz", "rows", task.slug, title),
             )
-    file = downloads.file_name("isoviz", "rows", task.slug, "histograms")
-    downloads.buttons(file, lambda: bars(task, report))
 
 
 def _spreads(task: Task, report: DataReport) -> dict[str, tuple[Mapping[str, Histogram], str]]:
@@ -97,23 +95,6 @@ def _spreads(task: Task, report: DataReport) -> dict[str, tuple[Mapping[str, His
     if not task.label_names and report.values:
         spreads["Labels"] = (report.values, "label")
     return spreads
-
-
-def bars(task: Task, report: DataReport) -> pd.DataFrame:
-    """All bars of the histograms: quantity, split, range or class, and number of rows."""
-    lines: list[dict[str, object]] = [
-        {"histogram": title, "split": split, "from": low, "to": high, "rows": int(count)}
-        for title, (splits, _) in _spreads(task, report).items()
-        for split, histogram in splits.items()
-        for low, high, count in zip(histogram.edges, histogram.edges[1:], histogram.counts, strict=False)
-    ]
-    if task.label_names:
-        lines += [
-            {"histogram": "Classes", "split": split, "class": name, "rows": count}
-            for split, counts in report.labels.items()
-            for name, count in counts.items()
-        ]
-    return pd.DataFrame(lines)
 
 
 def _named(task: Task, rows: list[dict[str, object]]) -> pd.DataFrame:
@@ -129,7 +110,7 @@ def _in_words(task: Task, report: DataReport, title: str) -> str:
         counted = {split: ", ".join(f"{k} {v}" for k, v in counts.items()) for split, counts in report.labels.items()}
     else:
         splits, _ = _spreads(task, report)[title]
-        counted = {split: f"{h.low:.4g} to {h.high:.4g}, median {h.median:.4g}" for split, h in splits.items()}
+        counted = {split: str(histogram) for split, histogram in splits.items()}
     return "; ".join(f"{split} {text}" for split, text in counted.items())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import streamlit as st
@@ -76,13 +76,18 @@ class _Form:
         return f"{self.prefix}{self.kind}"
 
     def key(self, name: str) -> str:
-        """Key of a widget."""
+        """Key of a widget; `problem` is the session key of the last input's error."""
         return f"{self.prefix}own.{self.kind}.{name}"
 
-    @property
-    def problem(self) -> str:
-        """Session key of the last input's error."""
-        return self.key("problem")
+    def value(self, name: str) -> Any:
+        """What a widget holds; its text without blanks around it."""
+        value = st.session_state.get(self.key(name))
+        return value.strip() if isinstance(value, str) else value
+
+    def options(self, name: str) -> dict[str, Any]:
+        """Of a widget whose change reads the input."""
+        disabled = actions.refusal() is not None
+        return {"key": self.key(name), "on_change": _read_input, "args": (self,), "disabled": disabled}
 
 
 @steady
@@ -101,21 +106,16 @@ def draw(prefix: str, kind: Kind) -> SetSummary | None:
         {UPLOAD: _upload, PASTE: _paste, PATH: _path}[source](form)
         if source != PASTE:
             _details(form)
-        forms.show_error(st.session_state.get(form.problem))
+        forms.show_error(form.value("problem"))
         return _loaded(form)
 
 
 # ------------------------------------------------------------------------------------------------------- sources
 
 
-def _options(form: _Form, name: str) -> dict[str, Any]:
-    disabled = actions.refusal() is not None
-    return {"key": form.key(name), "on_change": _read_input, "args": (form,), "disabled": disabled}
-
-
 def _upload(form: _Form) -> None:
     st.file_uploader(
-        "File", type=reading.upload_types(*_HOLDS[form.kind]), help=_HINTS[form.kind], **_options(form, "file")
+        "File", type=reading.upload_types(*_HOLDS[form.kind]), help=_HINTS[form.kind], **form.options("file")
     )
     actions.notice()
 
@@ -123,7 +123,7 @@ def _upload(form: _Form) -> None:
 def _paste(form: _Form) -> None:
     example = "The cat sat on the mat.\nA dog barked all night."
     hint = "Press Ctrl+Enter, or click elsewhere."
-    st.text_area("Texts, one per line", height=150, placeholder=example, help=hint, **_options(form, "lines"))
+    st.text_area("Texts, one per line", height=150, placeholder=example, help=hint, **form.options("lines"))
 
 
 def _path(form: _Form) -> None:
@@ -131,7 +131,7 @@ def _path(form: _Form) -> None:
         f"Or `hub:owner/name:split` for a data set of the Hugging Face hub, or a database's address, such as `{_DATABASE}`. "
         f"{_HINTS[form.kind]}"
     )
-    st.text_input("File on the server", placeholder="/path/to/vectors.npy", help=hint, **_options(form, "path"))
+    st.text_input("File on the server", placeholder="/path/to/vectors.npy", help=hint, **form.options("path"))
 
 
 def _details(form: _Form) -> None:
@@ -145,7 +145,7 @@ def _details(form: _Form) -> None:
             column.text_input(
                 "Vectors" if name == "points" else name.capitalize(),
                 help=f"{_COLUMN_HELP[name]} If empty, the column is found by name.",
-                **_options(form, name),
+                **form.options(name),
             )
         if form.kind == "texts":
             return
@@ -153,44 +153,36 @@ def _details(form: _Form) -> None:
             "Texts, labels or ids of an array",
             type=reading.upload_types("table"),
             help="A table with one row per vector, in the same order, or with a column `id` that both have.",
-            **_options(form, "beside"),
+            **form.options("beside"),
         )
         st.toggle(
             "Skip bad rows",
             help="Leaves out rows without a readable vector, and says how many.",
-            **_options(form, "skip"),
+            **form.options("skip"),
         )
 
 
 def _read_input(form: _Form) -> None:
     """Read the input and put its key into the address. On an error, show it below the form and change nothing else."""
-    session_value = st.session_state.get
-    source = session_value(form.key("from")) or _SOURCES[form.kind][0]
-    st.session_state[form.problem] = None
-    files: dict[str, tuple[str, bytes | memoryview]] = {}
-    request = ImportRequest(form.kind)
+    source = form.value("from") or _SOURCES[form.kind][0]
+    st.session_state[form.key("problem")] = None
+    columns = Columns(**{name: form.value(name) or None for name in _COLUMN_HELP})
+    request = ImportRequest(form.kind, columns=columns, skip_bad=bool(form.value("skip")))
+    files: dict[str, tuple[str, bytes | memoryview]] = {
+        role: (table.name, uploaded_content(table))
+        for role in ("file", "beside")
+        if (table := form.value(role)) is not None
+    }
     if source == PASTE:
-        lines = (session_value(form.key("lines")) or "").strip()
-        if not lines:
-            return
-        request = ImportRequest("texts", name=_PASTED)
-        files["file"] = ("pasted.txt", lines.encode("utf-8", "replace"))
+        lines = form.value("lines") or ""
+        request, files = ImportRequest("texts", name=_PASTED), {}
+        if lines:
+            files["file"] = ("pasted.txt", lines.encode("utf-8", "replace"))
     elif source == PATH:
-        path = (session_value(form.key("path")) or "").strip()
-        if not path:
-            return
-        request = ImportRequest(form.kind, _with_password(form, path))
-    elif (file := session_value(form.key("file"))) is not None:
-        files["file"] = (file.name, uploaded_content(file))
-    else:
-        return
-    if source != PASTE:
-        columns = {name: (session_value(form.key(name)) or "").strip() or None for name in _COLUMN_HELP}
-        skip = bool(session_value(form.key("skip")))
-        request = ImportRequest(request.kind, request.file, Columns(**columns), skip_bad=skip)
-        if (table := session_value(form.key("beside"))) is not None:
-            files["beside"] = (table.name, uploaded_content(table))
-    _keep(form.problem, form.parameter, request, files)
+        files.pop("file", None)
+        request = replace(request, file=_with_password(form, form.value("path") or ""))
+    if request.file or "file" in files:
+        _keep(form.key("problem"), form.parameter, request, files)
 
 
 def _with_password(form: _Form, path: str) -> str:
@@ -237,33 +229,18 @@ def annotation_buttons(
 
 
 def _annotation_field(prefix: str, key: str, needs: str) -> None:
-    """Field for a file that adds labels, queries or scored pairs to a stored set; the result replaces the set in the address.
-
-    Args:
-        prefix: prefix of the page.
-        key: key of the set.
-        needs: `labels`, `queries` or `pairs`.
-    """
+    """Field for a file that adds labels, queries or scored pairs (`needs`) to a stored set; the result replaces it in the address."""
     field = f"{prefix}add.{needs}"
     role = "beside" if needs == "labels" else "relations"
+    options: dict[str, Any] = {
+        "on_change": _annotate,
+        "args": (prefix, key, field, role),
+        "disabled": actions.refusal() is not None,
+    }
     if needs == "labels":
-        st.text_input(
-            "Column of the labels",
-            key=f"{field}.column",
-            on_change=_annotate,
-            args=(prefix, key, field, role),
-            disabled=actions.refusal() is not None,
-            help="If empty: the column `label`, or the only column.",
-        )
-    st.file_uploader(
-        "File",
-        type=reading.upload_types("table"),
-        key=field,
-        on_change=_annotate,
-        args=(prefix, key, field, role),
-        disabled=actions.refusal() is not None,
-        label_visibility="collapsed",
-    )
+        hint = "If empty: the column `label`, or the only column."
+        st.text_input("Column of the labels", key=f"{field}.column", help=hint, **options)
+    st.file_uploader("File", type=reading.upload_types("table"), key=field, label_visibility="collapsed", **options)
 
 
 def _annotate(prefix: str, key: str, field: str, role: str) -> None:

@@ -58,7 +58,7 @@ def _guess_again() -> None:
     if preview is None:
         return
     for name, column in own.guess_columns(preview).items():
-        st.session_state[_key(name)] = _none(preview) if name == "second" and column is None else column
+        st.session_state[_key(name)] = NO_SECOND if name == "second" and column is None else column
     st.session_state[_key("kind")] = INFERRED
     st.session_state[_key("label_names")] = ""
 
@@ -80,14 +80,6 @@ def _cell(value: object) -> object:
 
 def _key(name: str) -> str:
     return forms.key(f"own.{name}")
-
-
-def _none(preview: Preview) -> str:
-    """The option for no second text, with a title that is not a column name."""
-    name = NO_SECOND
-    while name in preview.columns:
-        name = f"({name})"
-    return name
 
 
 def _mapping(preview: Preview) -> tuple[dict[str, Any], dict[str, DeltaGenerator]]:
@@ -113,7 +105,7 @@ def _mapping(preview: Preview) -> tuple[dict[str, Any], dict[str, DeltaGenerator
         places["kind"] = st.container()
     with split:
         if preview.split:
-            values |= _split(places)
+            values |= _split()
         else:
             st.caption("The validation file is used unchanged; no training rows are held out.")
     places["label_names"] = st.container()
@@ -123,7 +115,7 @@ def _mapping(preview: Preview) -> tuple[dict[str, Any], dict[str, DeltaGenerator
 
 def _column(name: str, preview: Preview, guessed: str | None) -> str | None:
     field = OwnTask.model_fields[name]
-    options = [*([_none(preview)] if name == "second" else []), *preview.columns]
+    options = [*([NO_SECOND] if name == "second" else []), *preview.columns]
     selected = st.selectbox(
         f"{field.title} column",
         options,
@@ -133,37 +125,34 @@ def _column(name: str, preview: Preview, guessed: str | None) -> str | None:
         placeholder="Choose a column",
         help=wording.plain(field.description or ""),
     )
-    return None if name == "second" and selected == options[0] else selected
+    return None if selected == NO_SECOND else selected
 
 
-def _split(places: dict[str, DeltaGenerator]) -> dict[str, Any]:
+def _split() -> dict[str, Any]:
     share, seed = st.columns(2)
     fields = OwnTask.model_fields
-    with share:
-        held = st.number_input(
+    return {
+        "share": share.number_input(
             "Share held out",
-            min_value=0.01,
-            max_value=0.99,
-            value=fields["share"].default,
-            step=0.05,
+            0.01,
+            0.99,
+            fields["share"].default,
+            0.05,
             key=_key("share"),
             bind="query-params",
             help="Without a validation file, this share of the rows is held out for validation. Rows with the same texts stay together.",
-        )
-        places["share"] = st.container()
-    with seed:
-        drawn = st.number_input(
+        ),
+        "split_seed": seed.number_input(
             "Seed of the split",
-            min_value=0,
-            max_value=2**31 - 1,
-            value=fields["split_seed"].default,
-            step=1,
+            0,
+            2**31 - 1,
+            fields["split_seed"].default,
+            1,
             key=_key("split_seed"),
             bind="query-params",
             help="Which rows are held out; the same for all runs with this seed.",
-        )
-        places["split_seed"] = st.container()
-    return {"share": held, "split_seed": drawn}
+        ),
+    }
 
 
 # ---------------------------------------------------------------------------------------------------- checks
@@ -172,27 +161,22 @@ def _split(places: dict[str, DeltaGenerator]) -> dict[str, Any]:
 def _checked_source(path: str, values: Mapping[str, Any], places: Mapping[str, DeltaGenerator]) -> Source:
     missing = [name for name in ("text", "label") if values[name] is None]
     for name in missing:
-        with places[name]:
-            forms.show_error("Choose a column.")
+        places[name].error("Choose a column.")
     if missing:
         return Source(path, ready=False)
-    names = tuple(line.strip() for line in str(st.session_state.get(_key("label_names")) or "").splitlines())
-    columns, error = reading.answer(OwnTask.checked, **{**values, "label_names": tuple(name for name in names if name)})
-    if columns is None:
+    names = [line.strip() for line in str(st.session_state.get(_key("label_names")) or "").splitlines()]
+    columns, error = reading.answer(OwnTask.checked, **{**values, "label_names": tuple(filter(None, names))})
+    guess = None
+    if columns is not None:
+        with st.spinner("Reading the labels …", show_time=True):
+            guess, error = reading.remembered(path, reading.guess, path, columns)
+        if guess is None or guess.kind == "classification":
+            with places["label_names"]:
+                _classes(guess)  # without a guess too, so that the user can fix the order
+    if columns is None or guess is None:
         return _refused(path, places, error)
-    with st.spinner("Reading the labels …", show_time=True):
-        guess, error = reading.remembered(path, reading.guess, path, columns)
-    if guess is None:
-        refused = _refused(path, places, error)
-        with places["label_names"]:
-            _classes(None)  # keep the input, so that the user can fix it
-        return refused
     if values["kind"] is None:
-        with places["kind"]:
-            st.caption(wording.plain(f"Inferred: {KINDS[guess.kind]}. {guess.why}"))
-    if guess.kind == "classification":
-        with places["label_names"]:
-            _classes(guess)
+        places["kind"].caption(wording.plain(f"Inferred: {KINDS[guess.kind]}. {guess.why}"))
     columns = columns.model_copy(update={"kind": guess.kind, "label_names": guess.label_names})
     task, error = reading.answer(tasks.get, tasks.OWN, columns)
     if task is None:

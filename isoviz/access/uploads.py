@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,8 +21,8 @@ from isoviz.home import make_private
 from isoviz.jobs import guarded
 from isoviz.jobs.results import FACTS
 from isoviz.tables import catalogue
-from isoviz.tasks.files import SPLITS, allowed, is_table
-from isoviz.tasks.protocol import TRAIN, Task
+from isoviz.tasks.files import allowed, is_table
+from isoviz.tasks.protocol import SPLITS, TRAIN, Task
 from isoviz.vectors import sets
 from isoviz.vectors.intake import ImportRequest, SetSummary
 
@@ -89,15 +89,11 @@ def save(
     for split in splits:
         digest.update(f"{split}{suffixes[split]}\0".encode())
         digest.update(hashlib.sha256(files[split][1]).digest())
-    root = private_folder(store_folder)
-    final = root / digest.hexdigest()[:16]
+    final = private_folder(store_folder) / digest.hexdigest()[:16]
     if final.is_dir():
         _check(final, task, pulse)  # it may have been stored for another task
         return final
-    partial = Path(tempfile.mkdtemp(dir=root, prefix=".incoming-"))
-    try:
-        if allowance is not None:  # first, so that two simultaneous uploads count each other
-            (partial / _VISITOR).write_text(allowance.visitor, encoding="utf-8")
+    with _incoming(store_folder, allowance) as partial:
         for split in splits:
             (partial / f"{split}{suffixes[split]}").write_bytes(files[split][1])
         if allowance is not None and (reason := allowance.exceeded(megabytes_of(store_folder, allowance.visitor))):
@@ -108,9 +104,19 @@ def save(
         except OSError:  # another visitor uploaded the same content concurrently
             if not final.is_dir():
                 raise
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     return final
+
+
+@contextlib.contextmanager
+def _incoming(store_folder: Path, allowance: Allowance | None) -> Iterator[Path]:
+    """A folder for the files of an upload, deleted after use. It has its owner first, so that two simultaneous uploads count each other."""
+    folder = Path(tempfile.mkdtemp(dir=private_folder(store_folder), prefix=".incoming-"))
+    try:
+        if allowance is not None:
+            (folder / _VISITOR).write_text(allowance.visitor, encoding="utf-8")
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _check(folder: Path, task: Task | None, pulse: Callable[[], None]) -> None:
@@ -144,32 +150,23 @@ def save_vectors(
             field="vectors",
             advice="Put the file in a folder on this server and enter its path.",
         )
-    incoming = Path(tempfile.mkdtemp(dir=private_folder(store_folder), prefix=".incoming-"))
-    try:
-        if allowance is not None:
-            (incoming / _VISITOR).write_text(allowance.visitor, encoding="utf-8")
+    with _incoming(store_folder, allowance) as incoming:
         total = sum(math.ceil(len(content) / 1e6) for _, content in files.values())
         if allowance is not None and (reason := allowance.exceeded(total)):  # the set itself is counted below
             raise DataError(reason, field="vectors")
         placed = {}
         for role, (name, content) in files.items():
-            folder = incoming / role
-            folder.mkdir()
-            placed[role] = str(folder / _own_name(name))
+            (incoming / role).mkdir()
+            placed[role] = str(incoming / role / _own_name(name))
             Path(placed[role]).write_bytes(content)
-        local_request = replace(
-            request,
-            file=placed.get("file", request.file),
-            beside=placed.get("beside"),
-            relations=placed.get("relations"),
-            name=request.name or files.get("file", ("",))[0],
-        )
+        title = request.name or files.get("file", ("",))[0]
+        beside, relations = placed.get("beside"), placed.get("relations")
+        file = placed.get("file", request.file)
+        local_request = replace(request, file=file, beside=beside, relations=relations, name=title)
         began = time.time()
         summary: SetSummary = guarded.call(
             "isoviz.vectors.intake:import_file", {"request": local_request}, SetSummary, field="vectors", pulse=pulse
         )
-    finally:
-        shutil.rmtree(incoming, ignore_errors=True)
     if allowance is not None:
         _charge(summary.key, allowance, store_folder, began)
     return summary

@@ -42,23 +42,24 @@ def _print(request: MeasureRequest, measured: Measured) -> None:
     for name in ("labels", "pairs", "queries"):
         if name in document:
             _print_read_outs(name, document[name])
-    if weights := document.get("as_weights"):
-        _print_partition("rows read as output vectors", weights)
-    if weights := document.get("output_embeddings"):
-        of_run = str(request.model).startswith(RUN)
-        _print_partition("output layer of the run's head" if of_run else "output embeddings", weights)
+    of_run = str(request.model).startswith(RUN)
+    titles = {
+        "as_weights": "rows read as output vectors",
+        "output_embeddings": "output layer of the run's head" if of_run else "output embeddings",
+    }
+    for name, title in titles.items():
+        if weights := document.get(name):
+            _print_partition(title, weights)
 
 
 def _print_across(across: Mapping[str, Any]) -> None:
     if dip := across["valley"]:
         low, high = dip["interval"] or (float("nan"), float("nan"))
-        print(
-            f"prompt entropy: a valley at layer {dip['layer']}, {dip['depth']:.3f} deep (95 % interval {low:.3f} to {high:.3f})"
-        )
+        interval = f"95 % interval {low:.3f} to {high:.3f}"
+        print(f"prompt entropy: a valley at layer {dip['layer']}, {dip['depth']:.3f} deep ({interval})")
     if kept := across["retention"]:
-        print(
-            f"10 nearest rows, pooling {across['pooling']}, {kept['rows']:,} rows; {kept['by_chance']:.2f} by chance:"
-        )
+        rows = f"{kept['rows']:,} rows; {kept['by_chance']:.2f} by chance"
+        print(f"10 nearest rows, pooling {across['pooling']}, {rows}:")
         for name, title in (("from_before", "kept from the layer before"), ("to_last", "shared with the last layer")):
             _print_line(title, ", ".join(f"{value:.2f}" for value in kept[name]))
         _print_line("shared most by the others", f"layer {kept['choice']}")
@@ -115,9 +116,9 @@ def _print_partition(what: str, weights: Mapping[str, Any]) -> None:
     norms = (weights[name] for name in ("norm_mean", "norm_min", "norm_max"))
     _print_line("‖w‖ mean, min, max", ", ".join(f"{value:.4g}" for value in norms))
     print(
-        "  Public code for I1 often takes the rows of the eigenvector matrix instead of its columns. Its numbers are those of"
+        "  Public code for I1 often takes the rows of the eigenvector matrix instead of its columns. Its numbers are those"
     )
-    print('  isoviz.metrics.partition(W, convention="published").')
+    print('  of isoviz.metrics.partition(W, convention="published").')
 
 
 def _print_line(label: str, value: str) -> None:

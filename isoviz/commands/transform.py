@@ -64,14 +64,15 @@ def run(
     except InputError as error:
         raise InputError(f"chain: {str(error).removeprefix('chain: ')}", field="chain") from None
     target = boundary.path(out, "out")
+    problem = ""
     if target.suffix != ".npy":
-        raise InputError(f"out: must end in .npy, got '{out}'", field="out")
-    if not target.parent.is_dir():
-        raise InputError(f"out: no folder '{target.parent}'", field="out")
-    if target.exists() and not target.is_file():
-        raise InputError(
-            f"out: '{target}' is {'a directory' if target.is_dir() else 'not a regular file'}", field="out"
-        )
+        problem = f"must end in .npy, got '{out}'"
+    elif not target.parent.is_dir():
+        problem = f"no folder '{target.parent}'"
+    elif target.exists() and not target.is_file():
+        problem = f"'{target}' is {'a directory' if target.is_dir() else 'not a regular file'}"
+    if problem:
+        raise InputError(f"out: {problem}", field="out")
     transform = posthoc.chain([step.make() for step in steps])
     if (groups is None) == (transform.needs == "groups"):
         needed = "only for language_removal" if groups else f"{chain} needs the column with each row's language"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,9 +17,6 @@ Report = Callable[[int, int, str], None]
 """Called with bytes done, bytes in all, and what is being done."""
 
 _REMEMBERED: Final = 60.0
-_SECONDS_BETWEEN_REPORTS: Final = 0.25
-_MAX_REPORTS: Final = 200
-"""Progress reports of a download at most: each becomes an event of its run."""
 _NAME: Final = re.compile(r"(?:[A-Za-z0-9][\w.-]{0,95}\b/)?[A-Za-z0-9][\w.-]{0,95}\b", re.ASCII)
 _REVISION: Final = re.compile(r"[\w][\w./-]{0,199}", re.ASCII)
 
@@ -101,28 +97,27 @@ def _look_up(name: str, revision: str | None) -> Remote:
     return Remote(name, commit, files, config)
 
 
-def fetch(remote: Remote, report: Report | None = None) -> Path:
-    """Download its files into the cache; their folder. Files that are complete there are not fetched again.
+def fetch(remote: Remote, report: Report = lambda *_: None) -> Path:
+    """Download its files into the cache, with the client's progress bars; their folder. Complete files are not fetched again.
 
     File by file, not by `snapshot_download`: that one starts all files at once and, interrupted, ends only when they are all
     downloaded.
 
     Args:
-        report: called a few times per second.
+        report: called before each file, and at the end.
 
     Raises:
         ModelError: the download broke off, and how far it was.
     """
     from huggingface_hub import hf_hub_download
 
-    meter = _Meter(remote.size, report)
-    folder = Path()
+    done, folder = 0, Path()
     for name, size in remote.files:
-        meter.begin(size)
-        with _in_our_terms(f"model: '{remote.name}'", meter.in_words):
-            path = hf_hub_download(remote.name, name, revision=remote.revision, tqdm_class=meter.bar())
-        folder = Path(path).parents[name.count("/")]
-        meter.end()
+        report(done, remote.size, "downloading the model")
+        with _in_our_terms(f"model: '{remote.name}'", done):
+            folder = Path(hf_hub_download(remote.name, name, revision=remote.revision)).parents[name.count("/")]
+        done += size
+    report(remote.size, remote.size, "downloading the model")
     if folders.MODULES not in {name for name, _ in remote.files}:
         _has_modules(remote.name, remote.revision)  # the client caches a negative answer
     return folder
@@ -175,12 +170,12 @@ def search(text: str, limit: int = 20) -> list[Match]:
 
 
 @contextmanager
-def _in_our_terms(subject: str, progress: Callable[[], str] | None = None) -> Iterator[None]:
+def _in_our_terms(subject: str, done: int | None = None) -> Iterator[None]:
     """Turn what the client raises into a `ModelError`, one line beginning with `subject`.
 
     Args:
         subject: `model: 'name'`.
-        progress: how much was downloaded, for a download that stops early.
+        done: bytes of the files before, of a download that may stop early.
     """
     from huggingface_hub.errors import (
         EntryNotFoundError,
@@ -209,7 +204,7 @@ def _in_our_terms(subject: str, progress: Callable[[], str] | None = None) -> It
     except EntryNotFoundError:
         problem = "has no config.json on the hub, so transformers cannot load it"
     except (HTTPError, OSError, XetDownloadError) as error:
-        after = f": the download stopped after {progress()}" if progress else ""
+        after = "" if done is None else f": the download stopped after {done / 1e6:,.1f} MB"
         problem = f"could not be downloaded from the hub{after} ({reason(error)}); try again"
     else:
         return
@@ -218,56 +213,7 @@ def _in_our_terms(subject: str, progress: Callable[[], str] | None = None) -> It
 
 def in_words(done: int, total: int, text: str) -> str:
     """The arguments of a `Report` as one text."""
-    return f"{text}, {_megabytes(done)} of {_megabytes(total)} MB"
-
-
-def _megabytes(count: int) -> str:
-    return f"{count / 1e6:,.1f}" if count < 1e8 else f"{count / 1e6:,.0f}"
-
-
-class _Meter:
-    """Counts the bytes of all files together and reports them now and then."""
-
-    def __init__(self, total: int, report: Report | None) -> None:
-        self.total, self.report = total, report
-        self.before = self.now = self.size = 0
-        self.step, self.last = 0, 0.0
-
-    def begin(self, size: int) -> None:
-        self.size, self.now = size, 0
-        self._report(force=self.before == 0)
-
-    def end(self) -> None:
-        self.before += self.size
-        self.now = 0
-        self._report(force=self.before >= self.total)
-
-    def in_words(self) -> str:
-        return f"{_megabytes(self.before + self.now)} of {_megabytes(self.total)} MB"
-
-    def bar(self) -> Any:
-        """A class of progress bars that draw nothing and report here."""
-        from tqdm import tqdm
-
-        meter = self
-
-        class Silent(tqdm):
-            def __init__(self, *arguments: Any, **options: Any) -> None:
-                super().__init__(*arguments, **{**options, "disable": True})
-
-            def update(self, n: float | None = 1) -> bool | None:
-                meter.now += int(n or 0)
-                meter._report()
-                return None
-
-        return Silent
-
-    def _report(self, force: bool = False) -> None:
-        done = min(self.before + self.now, self.total)
-        step = _MAX_REPORTS * done // max(1, self.total)
-        if self.report and (force or (step > self.step and time.monotonic() - self.last > _SECONDS_BETWEEN_REPORTS)):
-            self.step, self.last = step, time.monotonic()
-            self.report(done, self.total, "downloading the model")
+    return f"{text}, {done / 1e6:,.1f} of {total / 1e6:,.1f} MB"
 
 
 def _match(model: Any) -> Match:

@@ -77,7 +77,7 @@ def folder_of(model: str) -> Path | None:
     Raises:
         ModelError: a path that no disk can have, or that the browser may not read.
     """
-    if fence.is_restricted() and fence.model_folder(model, None, ModelError) is None:
+    if fence.roots() is not None and fence.model_folder(model, None, ModelError) is None:
         return None
     return boundary.folder(model, "model", ModelError)
 
@@ -99,7 +99,7 @@ def fetch(source: ModelSource, report: hub.Report | None = None) -> ModelSource:
     """
     if source.kind != "hub":
         return source
-    folder = hub.fetch(hub.look(source.location, source.revision), report)
+    folder = hub.fetch(hub.look(source.location, source.revision), report or (lambda *_: None))
     return _in_folder(source.name, "cached", folder, None)
 
 

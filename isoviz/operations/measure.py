@@ -356,16 +356,10 @@ def _measure_model(request: MeasureRequest, model: str, progress: Progress) -> M
         weights = _output_embeddings(source, run) if all_clouds else None
     where = "last layer" if request.layer is None else f"layer {layer}"
     name = f"{model} on {request.task} ({request.split}), {where}, {pooling}"
-    cloud = {
-        "name": name,
-        **{key: getattr(request, key) for key in ("model", "task", "split", "layer", "prompt", "truncate_dim")},
-        "pooling": pooling,
-        "model_fingerprint": source.fingerprint,
-        "model_revision": source.revision,
-        "data_fingerprint": rows.fingerprint,
-        "data_revision": rows.revision,
-        "texts": list(task.inputs),
-    }
+    asked = {key: getattr(request, key) for key in ("model", "task", "split", "layer", "prompt", "truncate_dim")}
+    of_model = {"model_fingerprint": source.fingerprint, "model_revision": source.revision}
+    of_data = {"data_fingerprint": rows.fingerprint, "data_revision": rows.revision, "texts": list(task.inputs)}
+    cloud = {"name": name, **asked, "pooling": pooling, **of_model, **of_data}
     values = {**as_json(headline), "truncated": headline.truncated, "cloud": cloud}
     if all_clouds:
         across = layers.document(views, pooling)
@@ -421,7 +415,5 @@ def _partition(weights: NDArray[Any]) -> dict[str, Any]:
         "i2": plain[1],
         "i1_unit": unit[0],
         "i2_unit": unit[1],
-        "norm_mean": float(norms.mean()),
-        "norm_min": float(norms.min()),
-        "norm_max": float(norms.max()),
+        **{f"norm_{name}": float(getattr(norms, name)()) for name in ("mean", "min", "max")},
     }

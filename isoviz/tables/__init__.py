@@ -5,8 +5,8 @@
     protocol.py    what a format declares
     formats.py     any table, whole, its first rows or in batches
     arrays.py      any array
-    text_files.py  CSV, TSV and JSON lines
-    json_rows.py   the shapes in which vectors stand in JSON
+    text_files.py  CSV, TSV and lines
+    json_rows.py   JSON lines, and the shapes in which vectors stand in JSON
     hub_rows.py    data sets of the hub, through `datasets`
     stores/        databases, by URL
 

@@ -15,28 +15,17 @@ from isoviz import boundary
 from isoviz.errors import InputError, listed, shortened
 from isoviz.metrics.cloud import blocks
 from isoviz.tables import catalogue
-from isoviz.tables.protocol import Format, refused
+from isoviz.tables.protocol import refused
 
 MAP_ABOVE: int = 64 * 2**20
 """Bytes above which a file's array is mapped into memory instead of read, if it lies there as it is."""
 LARGEST: Final = 1e100
 """Largest magnitude of a number; squares and products of larger ones overflow."""
-TENSOR_TYPES: Final = {
-    "F64": "<f8",
-    "F32": "<f4",
-    "F16": "<f2",
-    "I64": "<i8",
-    "I32": "<i4",
-    "I16": "<i2",
-    "I8": "|i1",
-    "U8": "|u1",
+TENSOR_TYPES: Final = {"F64": "<f8", "F32": "<f4", "F16": "<f2"} | {
+    f"I{8 * size}": f"<i{size}" for size in (1, 2, 4, 8)
 }
 """Types of a safetensors file that numpy supports."""
 _BLOCK: Final = 16 * 2**20
-
-
-class BadRowError(InputError):
-    """A row without a vector of finite numbers."""
 
 
 def read(name: str | Path, array: str | None = None, field: str = "embeddings") -> NDArray[Any]:
@@ -51,25 +40,22 @@ def read(name: str | Path, array: str | None = None, field: str = "embeddings") 
         InputError: no such file, another format, several arrays, pickled objects, or another shape.
     """
     path = boundary.file(name, field)
-    with catalogue.naming_field(field):
-        return in_file(path, catalogue.identified(path, "array"), array)
-
-
-def in_file(path: Path, format: Format, array: str | None) -> NDArray[Any]:
-    """As `read`, of a file whose format is known. Raises `DataError`."""
-    assert format.array is not None
     shown = f"'{shortened(path.name)}'"
-    with catalogue.parsing(path, format), catalogue.unpacked(path, format):  # which refuses a gzipped array
-        shapes = {"": (0, 0)} if format.shapes is None else format.shapes(path)
-        if format.shapes is None and array is not None:
-            raise refused(f"{shown} is one array without a name (got '{shortened(array)}')")
-        which = _one_of(shown, shapes, array)
-        points = format.array(path, which)
-    if points.ndim != 2:
-        raise refused(f"{shown} has the shape {points.shape}; expected (points, dimensions). {_advice(points.shape)}")
-    if 0 in points.shape:
-        raise refused(f"{shown} contains no points: its shape is {points.shape}")
-    return points
+    with catalogue.naming_field(field):
+        format = catalogue.identified(path, "array")
+        assert format.array is not None
+        with catalogue.parsing(path, format), catalogue.unpacked(path, format):  # which refuses a gzipped array
+            shapes = {"": (0, 0)} if format.shapes is None else format.shapes(path)
+            if format.shapes is None and array is not None:
+                raise refused(f"{shown} is one array without a name (got '{shortened(array)}')")
+            points = format.array(path, _one_of(shown, shapes, array))
+        if points.ndim != 2:
+            raise refused(
+                f"{shown} has the shape {points.shape}; expected (points, dimensions). {_advice(points.shape)}"
+            )
+        if 0 in points.shape:
+            raise refused(f"{shown} contains no points: its shape is {points.shape}")
+        return points
 
 
 def _one_of(shown: str, shapes: Mapping[str, tuple[int, ...]], requested: str | None) -> str:
@@ -124,25 +110,35 @@ def mapped_tensor(path: Path, name: str) -> NDArray[Any]:
     return np.memmap(path, dtype=kind, mode="r", offset=8 + size + entry["data_offsets"][0], shape=shape)
 
 
+def finite_rows(points: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which rows hold only finite numbers up to `LARGEST`."""
+    if points.dtype.kind != "f":
+        return np.ones(len(points), dtype=bool)
+    wide = points.dtype.itemsize > 4
+    rows = max(1, _BLOCK // max(1, points.shape[1] * points.dtype.itemsize))
+    every = [
+        ((np.abs(block) <= LARGEST) if wide else np.isfinite(block)).all(axis=1) for _, block in blocks(points, rows)
+    ]
+    return np.concatenate([np.ones(0, dtype=bool), *every])
+
+
 def check_finite(points: NDArray[Any], field: str, before: int = 0) -> None:
-    """`BadRowError` for the first entry that is not finite or above `LARGEST`, with its row and column counted from 1.
+    """Raise `InputError` for the first row that is not finite (`finite_rows`).
 
     Args:
         before: number of rows of the file before these.
     """
-    if points.dtype.kind != "f":
-        return
-    rows = max(1, _BLOCK // (points.shape[1] * points.dtype.itemsize))
-    wide = points.dtype.itemsize > 4
-    for start, block in blocks(points, rows):
-        bad = np.argwhere(~(np.abs(block) <= LARGEST) if wide else ~np.isfinite(block))
-        if len(bad):
-            row, column = int(bad[0][0]), int(bad[0][1])
-            value = block[row, column]
-            shown = "NaN" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:.3g}, above {LARGEST:.0e}"
-            half_overflow = points.dtype == np.float16 and shown == "infinite"
-            hint = "; float16 ends at 65,504: save them as float32" if half_overflow else ""
-            raise BadRowError(
-                f"{field}: row {before + start + row + 1}, dimension {column + 1}: the number is {shown}{hint}",
-                field=field,
-            )
+    good = finite_rows(points)
+    if not good.all():
+        row = int(good.argmin())
+        raise not_finite(points[row], field, before + row)
+
+
+def not_finite(point: NDArray[Any], field: str, row: int) -> InputError:
+    """The error of a row, counted from 0 here and from 1 in its words, for its first such number."""
+    column = int(finite_rows(point[:, None]).argmin())
+    value = point[column]
+    shown = "NaN" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:.3g}, above {LARGEST:.0e}"
+    half_overflow = point.dtype == np.float16 and shown == "infinite"
+    hint = "; float16 ends at 65,504: save them as float32" if half_overflow else ""
+    return InputError(f"{field}: row {row + 1}, dimension {column + 1}: the number is {shown}{hint}", field=field)

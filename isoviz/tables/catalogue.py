@@ -87,18 +87,16 @@ def identified(path: Path, *wanted: Holds) -> Format:
     Raises:
         DataError: an empty file, no format, content that contradicts the ending, or a package that is missing.
     """
-    found = _by_content(path)
+    name, found = shortened(path.name), _by_content(path)
     if found.advice:
-        raise refused(f"'{shortened(path.name)}' is {found.title}, which is not read; {found.advice}")
+        raise refused(f"'{name}' is {found.title}, which is not read; {found.advice}")
     for package in found.packages:
         if find_spec(package) is None:
             extra = "train" if package == "torch" else "formats"
-            raise refused(f"reading '{shortened(path.name)}' needs the package {package}: {install(extra)}")
+            raise refused(f"reading '{name}' needs the package {package}: {install(extra)}")
     if wanted and found.holds not in wanted:
-        allowed = f"allowed: {described(*wanted)}"
-        if found.holds == "array" and "table" in wanted:
-            raise refused(f"'{shortened(path.name)}' is {found.title}, which has no columns; give a table ({allowed})")
-        raise refused(f"'{shortened(path.name)}' is {found.title} ({allowed})")
+        no_table = ", which has no columns; give a table" if found.holds == "array" and "table" in wanted else ""
+        raise refused(f"'{name}' is {found.title}{no_table} (allowed: {described(*wanted)})")
     return found
 
 
@@ -107,14 +105,17 @@ def _by_content(path: Path) -> Format:
     if not path.stat().st_size:
         raise refused(f"'{name}' is empty")
     glimpse = _glimpse(path)
-    answers = {slug: one.recognise(glimpse) for slug, one in catalogue().items()}
-    by_content = next((slug for slug, answer in answers.items() if answer), None)
-    if by_content is not None:
-        return catalogue()[by_content]
-    named = [one for one in catalogue().values() if glimpse.ending in one.endings]
-    possible = next((one for one in named if answers[one.slug] is None), None)
-    if possible is not None:
-        return possible
+    possible: list[Format] = []
+    named: list[Format] = []
+    for one in catalogue().values():
+        answer = one.recognise(glimpse)
+        if answer:
+            return one
+        if glimpse.ending in one.endings:
+            named.append(one)
+            possible += [one] if answer is None else []
+    if possible:
+        return possible[0]
     if named:
         raise refused(f"'{name}' is not {named[0].title}: its content is {glimpse.words}")
     content = f" and holds {glimpse.words}" if glimpse.members else ""
@@ -165,8 +166,12 @@ def unpacked(path: Path, format: Format) -> Iterator[Path]:
 @contextlib.contextmanager
 def parsing(path: Path, format: Format) -> Iterator[None]:
     """Wrap the parsing of a file: every exception becomes a `DataError` about the file."""
-    with boundary.parsing(f"'{shortened(path.name)}' cannot be read as {format.title}", "data", DataError):
-        yield
+    shown = f"'{shortened(path.name)}'"
+    with boundary.parsing(f"{shown} cannot be read as {format.title}", "data", DataError):
+        try:
+            yield
+        except UnicodeDecodeError:
+            raise refused(f"{shown} is not UTF-8; save it as UTF-8") from None
 
 
 @contextlib.contextmanager

@@ -10,17 +10,14 @@ from typing import TYPE_CHECKING, Final
 from isoviz import boundary
 from isoviz.errors import shortened
 from isoviz.tables import catalogue
-from isoviz.tables.catalogue import HUB, naming_field, remote
 from isoviz.tables.protocol import Format, Holds, refused
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["HUB", "MAX_TEXT_MB", "TABLES", "file_table", "naming_field", "read", "require_size"]
-
 TABLES: Final[tuple[Holds, ...]] = ("table", "vectors", "texts")
 """What can be read as a table."""
-MAX_TEXT_MB: Final = 100
+_MAX_TEXT_MB: Final = 100
 """Largest text file that is read whole. Of Parquet, only the requested columns and the row groups that hold requested rows are read."""
 
 
@@ -35,10 +32,10 @@ def read(name: str | Path, field: str, as_text: Collection[str] = (), wanted: Se
     Raises:
         InputError: the file is not a table.
     """
-    if (source := remote(str(name))) is not None:
+    if (source := catalogue.remote(str(name))) is not None:
         return source(field)
     path = boundary.file(name, field)
-    with naming_field(field):
+    with catalogue.naming_field(field):
         return file_table(path, as_text=as_text, wanted=wanted)
 
 
@@ -54,26 +51,23 @@ def file_table(
     format = catalogue.identified(path, *wanted)
     with catalogue.parsing(path, format), catalogue.unpacked(path, format) as plain:
         require_size(plain, format, rows)
-        table = _table(plain, format, rows, as_text)
-        require_distinct(table.column_names, path)
+        table = format.table(plain, rows, as_text) if format.table else _of_pieces(plain, format, rows)
+        doubled = next((name for name, count in Counter(table.column_names).items() if count > 1), None)
+        if doubled is not None:
+            raise refused(f"{path.name} has two columns called '{shortened(doubled)}'")
         _ = table.schema.pandas_metadata  # may be damaged, which pandas would report elsewhere
         return table
 
 
-def _table(path: Path, format: Format, rows: int | None, as_text: Collection[str]) -> pa.Table:
+def _of_pieces(path: Path, format: Format, rows: int | None) -> pa.Table:
     import pyarrow as pa
 
-    # of a binary format, only the first pieces are decoded for its first rows
-    if format.table is not None and (rows is None or format.batches is None or format.compressible):
-        return format.table(path, rows, as_text)
     assert format.batches is not None
     pieces: list[pa.Table] = []
-    for piece in format.batches(path, None, max(1, rows or 2_000)):
+    for piece in format.batches(path, None, max(1, rows or 2**16)):
         pieces.append(piece)
         if rows is not None and sum(one.num_rows for one in pieces) >= rows:
             break
-    if not pieces and format.table is not None:
-        return format.table(path, rows, as_text).slice(0, rows)
     if not pieces:
         raise refused(f"'{shortened(path.name)}' contains no rows")
     table = pa.concat_tables(pieces).slice(0, rows)
@@ -98,14 +92,7 @@ def batches(path: Path, format: Format, columns: list[str] | None = None, rows: 
 def require_size(path: Path, format: Format, rows: int | None = None) -> None:
     """Raise `DataError` if a text file is too large to be read whole (`rows` is None)."""
     size = path.stat().st_size / 1e6
-    if size > MAX_TEXT_MB and rows is None and not format.whole:
+    if size > _MAX_TEXT_MB and rows is None and format.compressible and format.table is not None:
         raise refused(
-            f"'{shortened(path.name)}' has {size:.0f} MB; {format.title} is read up to {MAX_TEXT_MB} MB here, save it as parquet"
+            f"'{shortened(path.name)}' has {size:.0f} MB; {format.title} is read up to {_MAX_TEXT_MB} MB here, save it as parquet"
         )
-
-
-def require_distinct(names: Sequence[str], path: Path) -> None:
-    """Raise `DataError` if two columns have the same name."""
-    doubled = next((name for name, count in Counter(names).items() if count > 1), None)
-    if doubled is not None:
-        raise refused(f"{path.name} has two columns called '{shortened(doubled)}'")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +20,7 @@ _REPOSITORY: Final = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
 def load(
     repository: str,
     configuration: str | None,
-    splits: Iterable[str],
+    splits: Sequence[str],
     subject: str,
     instead: str,
     *,
@@ -45,21 +45,18 @@ def load(
     title = "/".join(filter(None, (repository, configuration)))
     reason = hub.offline()
     try:
-        open_builder = _cached if reason else datasets.load_dataset_builder
-        builder = open_builder(repository, configuration)
+        builder = (_cached if reason else datasets.load_dataset_builder)(repository, configuration)
         builder.download_and_prepare()
         present = builder.info.splits or {}
-        for split in splits:
-            if split not in present:
-                has = ", ".join(map(str, present))
-                raise DataError(f"{field}: '{title}' has no split '{split}' (it has: {has})", field=field)
+        if missing := [split for split in splits if split not in present]:
+            has = ", ".join(map(str, present))
+            raise DataError(f"{field}: '{title}' has no split '{missing[0]}' (it has: {has})", field=field)
         loaded = [builder.as_dataset(split=split) for split in splits]
     except DataError:
         raise
     except Exception as error:
         raise _not_loaded(subject, error, reason, instead, field) from None
-    commit = builder.hash if re.fullmatch(r"[0-9a-f]{40}", builder.hash or "") else None
-    return loaded, commit
+    return loaded, builder.hash if re.fullmatch(r"[0-9a-f]{40}", builder.hash or "") else None
 
 
 def _cached(name: str, configuration: str | None) -> datasets.DatasetBuilder:
@@ -76,17 +73,16 @@ def _not_loaded(subject: str, error: Exception, reason: str | None, instead: str
     import datasets
 
     text = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    gated = "accept its terms on the hub, then log in with `hf auth login` or set HF_TOKEN"
     if reason:
-        problem = f"is not on this machine and {reason}; {instead}"
+        problem = f"is not on this machine and {reason};"
     elif "gated" in text.lower():
-        problem = (
-            f"is gated: accept its terms on the hub, then log in with `hf auth login` or set HF_TOKEN, or {instead}"
-        )
+        problem = f"is gated: {gated}, or"
     elif isinstance(error, datasets.exceptions.DatasetNotFoundError):
-        problem = f"is not on the hub, or it is private and you are not logged in; check the spelling, or {instead}"
+        problem = "is not on the hub, or it is private and you are not logged in; check the spelling, or"
     else:
-        problem = f"could not be downloaded from the hub ({text.rstrip('.')}); try again, or {instead}"
-    return DataError(f"{subject} {problem}", field=field)
+        problem = f"could not be downloaded from the hub ({text.rstrip('.')}); try again, or"
+    return DataError(f"{subject} {problem} {instead}", field=field)
 
 
 def table(name: str, field: str) -> pa.Table:

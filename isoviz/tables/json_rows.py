@@ -1,13 +1,22 @@
-"""Rows from the shapes in which people keep vectors in JSON. A row is an object: column → value."""
+"""Rows from the shapes in which people keep vectors in JSON, and from lines of objects. A row is an object: column → value."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+
+from isoviz.errors import shortened
+from isoviz.tables.protocol import refused
+from isoviz.tables.text_files import stripped_lines
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _CALLED: Final = {"keys": "id", "custom_id": "id", "words": "text", "tokens": "text", "documents": "text"}
 """Names that sets use elsewhere → the column's name here."""
@@ -53,22 +62,22 @@ def rows_of(objects: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     for one in objects:
         if "custom_id" in one and "response" in one:
             answer = one["response"]
-            body = answer.get("body") if isinstance(answer, dict) else None
-            rows += _answered(body if isinstance(body, dict) else {}, str(one["custom_id"]))
+            rows += _answered(answer.get("body") if isinstance(answer, dict) else None, str(one["custom_id"]))
         else:
-            rows += _answered(one, None) if _is_answer(one) else [one]
+            rows += _answered(one) if _is_answer(one) else [one]
     return rows
 
 
-def _answered(body: Mapping[str, Any], name: str | None) -> list[dict[str, Any]]:
-    data = body.get("data")
+def _answered(body: Any, name: str = "") -> list[dict[str, Any]]:
+    data = body.get("data") if isinstance(body, dict) else None
     vectors = [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
     vectors.sort(key=lambda one: one["index"] if isinstance(one.get("index"), int) else 0)
-    if name is None:
-        return [{"vector": _decoded(one.get("embedding"))} for one in vectors]
-    if len(vectors) < 2:  # a request that failed has no vector
-        return [{"id": name, "vector": _decoded(vectors[0].get("embedding")) if vectors else None}]
-    return [{"id": f"{name}/{place}", "vector": _decoded(one.get("embedding"))} for place, one in enumerate(vectors)]
+    decoded = [_decoded(one.get("embedding")) for one in vectors]
+    if not name:
+        return [{"vector": one} for one in decoded]
+    if len(decoded) < 2:  # a request that failed has no vector
+        return [{"id": name, "vector": decoded[0] if decoded else None}]
+    return [{"id": f"{name}/{place}", "vector": one} for place, one in enumerate(decoded)]
 
 
 def _is_answer(content: Mapping[str, Any]) -> bool:
@@ -88,3 +97,53 @@ def _decoded(vector: Any) -> Any:
 
 def _is_vector(value: Any) -> bool:
     return isinstance(value, Sequence) and len(value) > 1 and all(type(one) in (int, float) for one in value)
+
+
+def json_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a JSON lines file. Raises `DataError` with the number of an invalid line."""
+    for number, line in enumerate(stripped_lines(path), start=1):
+        if not line:
+            continue
+        problem = None
+        try:
+            value = json.loads(line)
+            if not isinstance(value, dict):
+                problem = "not an object"
+            elif "\\u" in line:  # JSON can write half of a character, which nothing can store or show
+                json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            problem = "an object with half a character (a lone surrogate)"
+        except (ValueError, RecursionError):
+            problem = "not JSON"
+        if problem:
+            raise refused(f"{path.name} cannot be read as JSON lines: line {number} is {problem}")
+        yield value
+
+
+def table_of(objects: Sequence[dict[str, Any]], before: int = 0, columns: Sequence[str] | None = None) -> pa.Table:
+    """JSON objects as a table.
+
+    Args:
+        before: rows of the file before these.
+        columns: the table's columns; None for all that occur.
+
+    Raises:
+        DataError: the first value of another type than the earlier ones of its column.
+    """
+    import pyarrow as pa
+
+    arrays = {}
+    for name in columns or dict.fromkeys(key for line in objects for key in line):
+        values = [line.get(name) for line in objects]
+        try:
+            arrays[name] = pa.array(values, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+            if all(value is None or type(value) in (int, float) for value in values):
+                arrays[name] = pa.array([value and float(value) for value in values], from_pandas=True)
+                continue
+            kinds = [(row, type(value).__name__) for row, value in enumerate(values, before + 1) if value is not None]
+            row, kind = next((place for place in kinds if place[1] != kinds[0][1]), kinds[0])
+            raise refused(
+                f"row {row}, column '{shortened(name)}': a {kind} where earlier rows have another type"
+            ) from None
+    return pa.table(arrays)

@@ -64,9 +64,9 @@ class Format:
         shapes: path → names and shapes of the arrays in the file, for `array`. None: the file is one array.
         array: path and the array's name → the array, of any shape, possibly a read-only memory map.
         table: path, number of first rows (None for all), and columns in lower case whose cells stay as they are written.
+            None: the table is that of its batches.
         batches: path, columns (None for all), rows of a piece. Memory stays bounded by a piece.
         compressible: a text format, which is read from .gz too.
-        whole: whether a file of more than `formats.MAX_TEXT_MB` may be read as a whole.
         packages: modules that reading needs beside pyarrow and pandas, and the extra of isoviz that installs them.
         advice: of a kind of file that is never read: what to do instead.
     """
@@ -83,7 +83,6 @@ class Format:
     table: Callable[[Path, int | None, Collection[str]], pa.Table] | None = None
     batches: Callable[[Path, list[str] | None, int], Iterator[pa.Table]] | None = None
     compressible: bool = False
-    whole: bool = True
     packages: tuple[str, ...] = ()
     advice: str = ""
 
@@ -106,16 +105,5 @@ def vectors_table(points: NDArray[Any], known: Mapping[str, Any]) -> pa.Table:
     """A table of vectors (n, d) beside known columns, in the contract of `Format.holds`."""
     import pyarrow as pa
 
-    numbers = np.ascontiguousarray(points).reshape(-1)
-    # `pa.array` would import pandas, which takes longer than reading a small file
-    flat = pa.Array.from_buffers(pa.from_numpy_dtype(numbers.dtype), len(numbers), [None, pa.py_buffer(numbers)])
-    return pa.Table.from_pydict({**known, "vector": pa.FixedSizeListArray.from_arrays(flat, max(1, points.shape[1]))})
-
-
-def numbers_of(array: pa.Array) -> NDArray[Any]:
-    """An Arrow array of floats. Without nulls, its memory is used as it is: `to_numpy` would import pandas."""
-    if array.null_count or not len(array):
-        numbers: NDArray[Any] = array.to_numpy(zero_copy_only=False)
-        return numbers
-    kind = np.dtype(array.type.to_pandas_dtype())
-    return np.frombuffer(array.buffers()[1], kind, len(array), array.offset * kind.itemsize)
+    flat = pa.array(np.ascontiguousarray(points).reshape(-1))
+    return pa.table({**known, "vector": pa.FixedSizeListArray.from_arrays(flat, max(1, points.shape[1]))})

@@ -1,20 +1,19 @@
-"""Tables in text files: CSV, TSV and JSON lines, with the row or line of every fault."""
+"""CSV, TSV and plain lines, with the row of every fault."""
 
 from __future__ import annotations
 
 import contextlib
 import csv
-import json
 import re
 import warnings
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, count, islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from isoviz.errors import DataError, shortened
+from isoviz.errors import DataError
+from isoviz.tables.protocol import refused
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,9 +26,8 @@ _SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _LONGEST_HEADER: Final = 2**24
 _EXTRA: Final = "\0extra"
 """Column of what follows the last separator of a row."""
-_NUMBER: Final = r"^\s*[+-]?(\d+{0}?\d*|{0}\d+)([eE][+-]?\d+)?\s*$"
-_CODE: Final = r"^\s*[+-]?0\d"
-_TRUTH: Final = r"^(true|True|TRUE|false|False|FALSE)$"
+_CODE: Final = r"^\s*[+-]?0[\dxX]"
+"""A number that differs from another one only as text: 01 and 1."""
 _EXCEL: Final = re.compile(r"sep=(.)\s*")
 _DECIMAL_COMMA: Final = re.compile(r"\s*[+-]?\d+,\d+\s*")
 _DECIMAL_POINT: Final = re.compile(r"\s*[+-]?\d*\.\d+\s*")
@@ -37,9 +35,6 @@ _END: Final = "\0end"
 """A line after the last one: part of a cell if the file ends within quotes."""
 
 csv.field_size_limit(2**24)  # characters
-
-
-# ------------------------------------------------------------------------------------------------------- CSV and TSV
 
 
 @dataclass(frozen=True)
@@ -65,34 +60,21 @@ class CsvLayout:
     quoted: bool
     commas: bool
 
+    @property
+    def metadata(self) -> dict[str, str] | None:
+        """Of its tables."""
+        return DECIMAL_COMMAS if self.commas else None
+
     def too_many_cells(self, path: Path, row: int) -> DataError:
         """The error of a row, counted from 1, that has more cells than the header."""
-        return DataError(
-            f"data: {path.name}: row {row} has more cells than the header ({len(self.names)}); put texts that contain "
-            f"{_SEPARATORS[self.separator]} in double quotes",
-            field="data",
+        return refused(
+            f"{path.name}: row {row} has more cells than the header ({len(self.names)}); put texts that contain "
+            f"{_SEPARATORS[self.separator]} in double quotes"
         )
 
 
-def _records(lines: Iterable[str], separator: str, quoted: bool) -> Iterator[list[str]]:
-    """The cells of each line, without lines that are empty or only spaces."""
-    reader = csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
-    return (cells for cells in reader if len(cells) > 1 or (cells and (not cells[0] or cells[0].strip(" "))))
-
-
 def csv_layout(path: Path, quoted: bool = True) -> CsvLayout:
-    """The layout, from the first two lines.
-
-    Raises:
-        DataError: there is no line, the beginning is not UTF-8, or the first row has more cells than the header.
-    """
-    try:
-        return _layout(path, quoted)
-    except UnicodeDecodeError:
-        raise _not_utf8(path) from None
-
-
-def _layout(path: Path, quoted: bool) -> CsvLayout:
+    """The layout, from the first lines. Raises `DataError` if there is none, or if the first row has more cells than the header."""
     blank, separator = 0, ""
     with path.open(encoding="utf-8-sig", newline="") as lines:
         while (header := lines.readline(_LONGEST_HEADER)) and (
@@ -108,7 +90,7 @@ def _layout(path: Path, quoted: bool) -> CsvLayout:
         records = _records(chain((header, second), lines), separator, quoted)
         written, first, next_row = next(records, []), next(records, []), next(records, [])
     if not written:
-        raise DataError(f"data: {path.name} is empty", field="data")
+        raise refused(f"{path.name} is empty")
     has_commas = any(map(_DECIMAL_COMMA.fullmatch, first)) and not any(map(_DECIMAL_POINT.fullmatch, first))
     commas = separator == ";" or (separator == "\t" and has_commas)
     if _are_values(written):
@@ -126,20 +108,23 @@ def _layout(path: Path, quoted: bool) -> CsvLayout:
     return layout
 
 
-def _distinct_names(cells: Sequence[str]) -> list[str]:
-    """Column names as pandas gives them: `Unnamed: 0` for an empty cell, `x.1` for a second x unless a column is called that."""
-    written = [cell or f"Unnamed: {place}" for place, cell in enumerate(cells)]
-    taken = set(written)
-    counts: Counter[str] = Counter()
-    names = []
-    for base in written:
-        name = base
-        if counts[base]:
-            name = next(name for number in count(counts[base]) if (name := f"{base}.{number}") not in taken)
-            taken.add(name)
-        counts[base] += 1
-        names.append(name)
-    return names
+def _records(lines: Iterable[str], separator: str, quoted: bool) -> Iterator[list[str]]:
+    """The cells of each line, without lines that are empty or only spaces."""
+    reader = csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
+    return (cells for cells in reader if len(cells) > 1 or (cells and (not cells[0] or cells[0].strip(" "))))
+
+
+def _distinct_names(cells: Sequence[str]) -> Iterator[str]:
+    """Column names as pandas gives them: `Unnamed: 0` for an empty cell, `x.1` for a second x."""
+    taken: set[str] = set()
+    for place, cell in enumerate(cells):
+        base = name = cell or f"Unnamed: {place}"
+        number = 0
+        while name in taken or (number and name in cells):
+            number += 1
+            name = f"{base}.{number}"
+        taken.add(name)
+        yield name
 
 
 def _are_values(cells: Iterable[str]) -> bool:
@@ -164,7 +149,6 @@ def csv_batches(path: Path, layout: CsvLayout, columns: Sequence[str] | None = N
 
     names = [*layout.names, *([_EXTRA] if layout.extra else [])]
     wanted = names if columns is None else [*columns, *names[len(layout.names) :]]
-    commas = DECIMAL_COMMAS if layout.commas else None
     rows = 0
     with pa.csv.open_csv(
         path,
@@ -184,7 +168,7 @@ def csv_batches(path: Path, layout: CsvLayout, columns: Sequence[str] | None = N
         ),
     ) as reader:
         for batch in reader:
-            table = pa.Table.from_batches([batch]).replace_schema_metadata(commas)
+            table = pa.Table.from_batches([batch]).replace_schema_metadata(layout.metadata)
             if layout.extra:
                 beyond = table[_EXTRA].is_valid().to_numpy()
                 if beyond.any():
@@ -194,28 +178,28 @@ def csv_batches(path: Path, layout: CsvLayout, columns: Sequence[str] | None = N
                 table = table.filter(pc.invert(pc.fill_null(pc.match_substring_regex(table[0], "^ +$"), False)))
             rows += table.num_rows
             yield table
-    _require_closed_quotes(path, layout)
+    if layout.quoted:  # a quote that is never closed makes one cell of all that follows
+        with path.open("rb") as content:
+            quotes = any(b'"' in block for block in iter(lambda: content.read(BATCH), b""))
+        for _ in _slow_rows(path, layout) if quotes else ():
+            pass
 
 
-def _require_closed_quotes(path: Path, layout: CsvLayout) -> None:
-    """Raise `DataError` if the file ends within quotes: what follows the quote was read as one cell."""
-    if not layout.quoted:
-        return
-    with path.open("rb") as content:
-        if not any(b'"' in block for block in iter(lambda: content.read(BATCH), b"")):
-            return
-    row, closed = -layout.header, False
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
+def _slow_rows(path: Path, layout: CsvLayout) -> Iterator[list[str]]:
+    """The cells of each row, checked: too many of them, or a quote that is never closed, are a `DataError` with the row."""
+    width, row = len(layout.names), -layout.header
+    with path.open(encoding="utf-8-sig", newline="") as lines:
         for _ in range(layout.blank):
             lines.readline()
-        try:
-            for cells in _records(chain(lines, ["\n", _END]), layout.separator, quoted=True):
-                row, closed = row + 1, cells == [_END]
-        except csv.Error:  # the cell is too long
-            row, closed = row + 1, False
-    if not closed:
-        place = f"row {row}" if row else "the header"
-        raise DataError(f"data: {path.name}: {place} has a double quote that is never closed", field="data")
+        for cells in _records(chain(lines, ["\n", _END]), layout.separator, layout.quoted):
+            if cells == [_END]:
+                return
+            row += 1
+            if row > 0:
+                if any(cells[width:]) and _END not in cells[-1]:
+                    raise layout.too_many_cells(path, row)
+                yield cells
+    raise refused(f"{path.name}: {f'row {row}' if row else 'the header'} has a double quote that is never closed")
 
 
 def read_csv(path: Path, rows: int | None = None, as_text: Collection[str] = ()) -> pa.Table:
@@ -229,16 +213,17 @@ def read_csv(path: Path, rows: int | None = None, as_text: Collection[str] = ())
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if path.suffix.lower() != ".tsv":
+    try:
         table = _cells(path, csv_layout(path), rows)
-    else:
-        try:
-            table = _cells(path, csv_layout(path), rows)
-            runs_over_lines = any(pc.any(pc.match_substring(column, "\n")).as_py() for column in table.columns)
-        except (pa.ArrowInvalid, DataError):
-            runs_over_lines = True
-        if runs_over_lines:
-            table = _cells(path, csv_layout(path, quoted=False), rows)
+        plain_quotes = path.suffix.lower() == ".tsv" and any(
+            pc.any(pc.match_substring(column, "\n")).as_py() for column in table.columns
+        )
+    except (pa.ArrowInvalid, DataError):
+        if path.suffix.lower() != ".tsv":
+            raise
+        plain_quotes = True
+    if plain_quotes:
+        table = _cells(path, csv_layout(path, quoted=False), rows)
     commas = has_decimal_commas(table)
     columns = [
         column if name.lower() in as_text else _typed(column, commas)
@@ -255,173 +240,40 @@ def has_decimal_commas(table: pa.Table) -> bool:
 def _cells(path: Path, layout: CsvLayout, rows: int | None) -> pa.Table:
     import pyarrow as pa
 
-    pieces: list[pa.Table] = []
+    schema = pa.schema([(name, pa.string()) for name in layout.names], layout.metadata)
+    pieces = [schema.empty_table()]
     try:
         for table in csv_batches(path, layout):
             pieces.append(table)
             if rows is not None and sum(piece.num_rows for piece in pieces) >= rows:
                 break
-    except pa.ArrowInvalid:  # rows of unequal length, or another encoding
-        pieces = [_padded(path, layout, rows)]
-    if not pieces:
-        return pa.table({name: pa.array([], pa.string()) for name in layout.names})
+    except pa.ArrowInvalid:  # rows that are too short, which are filled up, or another encoding
+        width = len(layout.names)
+        records = [
+            [cell or None for cell in cells[:width]] + [None] * (width - len(cells))
+            for cells in islice(_slow_rows(path, layout), rows)
+        ]
+        columns = zip(*records, strict=True) if records else [()] * width
+        return pa.table([pa.array(column, pa.string()) for column in columns], schema=schema)
     return pa.concat_tables(pieces).slice(0, rows)
 
 
-def _padded(path: Path, layout: CsvLayout, rows: int | None) -> pa.Table:
-    """The same cells, read slowly: rows that are too short are filled up, and faults are named."""
-    import pyarrow as pa
-
-    width = len(layout.names)
-    records: list[list[str | None]] = []
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            for _ in range(layout.blank):
-                lines.readline()
-            written = islice(_records(lines, layout.separator, layout.quoted), layout.header, None)
-            for number, record in enumerate(written, 1):
-                if len(records) == rows:
-                    break
-                if any(record[width:]):
-                    raise layout.too_many_cells(path, number)
-                records.append([cell or None for cell in record[:width]] + [None] * (width - len(record)))
-            else:
-                _require_closed_quotes(path, layout)
-    except UnicodeDecodeError:
-        raise _not_utf8(path) from None
-    columns = zip(*records, strict=True) if records else [()] * width
-    commas = DECIMAL_COMMAS if layout.commas else None
-    arrays = {name: pa.array(cells, pa.string()) for name, cells in zip(layout.names, columns, strict=True)}
-    return pa.table(arrays, metadata=commas)
-
-
-def _not_utf8(path: Path) -> DataError:
-    """The error of a file with a byte that is not UTF-8, with its position."""
-    offset = 0
-    with path.open("rb") as lines:
-        for line in lines:
-            try:
-                line.decode()
-            except UnicodeDecodeError as error:
-                byte = f"byte 0x{line[error.start]:02x} at position {offset + error.start}"
-                return DataError(f"data: {path.name} is not UTF-8 ({byte}); save it as UTF-8", field="data")
-            offset += len(line)
-    raise AssertionError(path)
-
-
 def _typed(column: pa.ChunkedArray, commas: bool) -> pa.ChunkedArray:
-    """A column of text as numbers, if all its cells are numbers and none is a code: 01 differs from 1. As Booleans, if all its
-    cells are true or false."""
+    """A column of text as numbers or Booleans, if all its cells are some and none is a code."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if column.null_count == len(column):
-        return column.cast(pa.float64())
-    pattern = _NUMBER.replace("{0}", "," if commas else r"\.")
-    if not pc.all(pc.match_substring_regex(column.slice(0, 100), pattern)).as_py():
-        return _truths_or_text(column)
-    written = pc.replace_substring(column, ",", ".") if commas else column
-    try:
-        numbers = written.cast(pa.float64())
-    except pa.ArrowInvalid:
-        if not pc.all(pc.match_substring_regex(column, pattern)).as_py():
-            return _truths_or_text(column)
-        written = pc.utf8_trim_whitespace(written)
-        numbers = written.cast(pa.float64())
-    if pc.any(pc.is_nan(numbers)).as_py():  # the word nan
-        return column
-    if not pc.all(pc.equal(numbers, pc.floor(numbers))).as_py():
-        return numbers
-    if pc.any(pc.match_substring_regex(column, _CODE)).as_py():
-        return column
-    digits = pc.utf8_ltrim(written, characters="+")
-    for kind in (pa.int64(), pa.uint64()):
-        with contextlib.suppress(pa.ArrowInvalid):  # 1.0 is no integer, and some are beyond 64 bits
-            return digits.cast(kind)
-    return numbers
-
-
-def _truths_or_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    is_truth = all(pc.all(pc.match_substring_regex(part, _TRUTH)).as_py() for part in (column.slice(0, 100), column))
-    return column.cast(pa.bool_()) if is_truth else column
-
-
-# -------------------------------------------------------------------------------------------------------- JSON lines
-
-
-class _RepeatedKeyError(Exception):
-    """A key that occurs twice in a JSON object."""
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        counts = Counter(key for key, _ in pairs)
-        raise _RepeatedKeyError(next(key for key, times in counts.items() if times > 1))
-    return content
-
-
-def json_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a JSON lines file. Raises `DataError` with the number of an invalid line."""
-    decode = json.JSONDecoder(object_pairs_hook=_distinct).decode  # `json.loads` would make one per line
-    for number, line in enumerate(stripped_lines(path), start=1):
-        if not line:
-            continue
-        problem = None
-        try:
-            value = decode(line)
-            if not isinstance(value, dict):
-                problem = "not an object"
-            elif "\\u" in line:  # JSON can write half of a character, which nothing can store or show
-                json.dumps(value, ensure_ascii=False).encode()
-        except _RepeatedKeyError as error:
-            problem = f"an object with two keys '{shortened(str(error))}'"
-        except UnicodeEncodeError:
-            problem = "an object with half a character (a lone surrogate)"
-        except (ValueError, RecursionError):
-            problem = "not JSON"
-        if problem:
-            raise DataError(f"data: {path.name} cannot be read as jsonl: line {number} is {problem}", field="data")
-        yield value
+    written = pc.utf8_ltrim(pc.utf8_trim_whitespace(column), characters="+")
+    written = pc.replace_substring(written, ",", ".") if commas else written
+    for kind in (pa.int64(), pa.uint64(), pa.float64(), pa.bool_()) if column.null_count < len(column) else ():
+        with contextlib.suppress(pa.ArrowInvalid):
+            values = written.cast(kind)
+            is_word = kind == pa.float64() and pc.any(pc.is_nan(values)).as_py()  # the word nan
+            return column if is_word or pc.any(pc.match_substring_regex(column, _CODE)).as_py() else values
+    return column.cast(pa.float64()) if column.null_count == len(column) else column
 
 
 def stripped_lines(path: Path) -> Iterator[str]:
-    """The lines of a text file without blanks around them. Raises `DataError` if it is not UTF-8."""
-    try:
-        with path.open(encoding="utf-8-sig") as lines:
-            yield from map(str.strip, lines)
-    except UnicodeDecodeError:
-        raise _not_utf8(path) from None
-
-
-def table_of(objects: Sequence[dict[str, Any]], before: int = 0, columns: Sequence[str] | None = None) -> pa.Table:
-    """JSON objects as a table.
-
-    Args:
-        before: rows of the file before these.
-        columns: the table's columns; None for all that occur.
-
-    Raises:
-        DataError: the first value of another type than the earlier ones of its column.
-    """
-    import pyarrow as pa
-
-    arrays = {}
-    for name in columns or dict.fromkeys(key for line in objects for key in line):
-        values = [line.get(name) for line in objects]
-        try:
-            arrays[name] = pa.array(values, from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-            if all(value is None or type(value) in (int, float) for value in values):
-                arrays[name] = pa.array([value and float(value) for value in values], from_pandas=True)
-                continue
-            kinds = [(row, type(value).__name__) for row, value in enumerate(values, before + 1) if value is not None]
-            row, kind = next((place for place in kinds if place[1] != kinds[0][1]), kinds[0])
-            raise DataError(
-                f"data: row {row}, column '{shortened(name)}': a {kind} where earlier rows have another type",
-                field="data",
-            ) from None
-    return pa.table(arrays)
+    """The lines of a text file without blanks around them."""
+    with path.open(encoding="utf-8-sig") as lines:
+        yield from map(str.strip, lines)

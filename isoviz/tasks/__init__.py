@@ -113,17 +113,13 @@ def check_data(
     from isoviz.tasks import files, report
 
     totals: dict[str, int] = {}
+    glance = files.glance(sample or report.SAMPLE)
 
-    def counted(split: str) -> files.Pick:
-        pick = files.glance(sample or report.SAMPLE)
+    def pick(split: str, total: int) -> np.ndarray:
+        totals[split] = total
+        return glance(total)
 
-        def choose(total: int) -> np.ndarray:
-            totals[split] = total
-            return pick(total)
-
-        return choose
-
-    picks = {split: counted(split) for split in _splits(task)}
+    picks: dict[str, files.Pick | None] = {split: functools.partial(pick, split) for split in _splits(task)}
     checked, _ = _checked(task, data, direction, picks, lambda split, rows: rows == totals[split])
     return report.data_report(task, checked, totals)
 
@@ -139,9 +135,8 @@ def problems(task: Task, data: str | Path | None = None, direction: str | None =
     listed: list[Problem] = []
     everything = dict.fromkeys(_splits(task))
     for split, frame in _raw(task, data, task.checked_direction(direction) or None, everything)[0].items():
-        _, faults = checking.examine(frame, task, direction)
-        rows = [problem for fault in faults for problem in fault.problems(split)]
-        listed += sorted(rows, key=lambda problem: problem.row)
+        _, found = checking.examine(frame, task, direction, split)
+        listed += sorted(found, key=lambda problem: problem.row)
     return Problems(tuple(listed[:limit]), len(listed))
 
 

@@ -45,8 +45,10 @@ def guess(task: Task, train: pd.DataFrame, validation: pd.DataFrame) -> dict[str
     if task.kind in ("classification", "regression"):
         references = validation["label"].to_numpy()
         if task.simple_guess == "majority":
-            return metrics.majority(task.metrics, train["label"].to_numpy(), references)
-        guesses = np.full(len(references), train["label"].mean())
+            classes, counts = np.unique(train["label"].to_numpy(), return_counts=True)
+            guesses = np.full(len(references), classes[counts.argmax()])
+        else:
+            guesses = np.full(len(references), train["label"].mean())
     elif task.kind == "span":
         references, guesses = validation["answer_texts"].tolist(), validation[task.columns[1]].tolist()
     else:

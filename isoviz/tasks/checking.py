@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,37 +16,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SHORT = 80
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A fault of some rows in one column.
-
-    Attributes:
-        column: the file's column.
-        what: in words; ends before the value that was got.
-        rows: numbers of the rows in their file, from 1.
-        values: what stands in those rows; None where nothing does.
-    """
-
-    column: str
-    what: str
-    rows: tuple[int, ...]
-    values: tuple[object, ...] | None = None
-
-    def message(self, name: str) -> str:
-        """One line for a `DataError`: `name: what got VALUE in n rows (numbers)`."""
-        numbers = ", ".join(map(str, self.rows[:5])) + (", …" if len(self.rows) > 5 else "")
-        got = f" got {shortened(self.values[0])}" if self.values is not None else ""
-        return f"data: {name}: {self.what}{got} in {len(self.rows)} row{'s' if len(self.rows) > 1 else ''} ({numbers})"
-
-    def problems(self, split: str) -> list[Problem]:
-        """The same, row by row."""
-        values = self.values or [""] * len(self.rows)
-        return [
-            Problem(split, row, self.column, self.what.rstrip(";"), "" if value == "" else shortened(value))
-            for row, value in zip(self.rows, values, strict=True)
-        ]
 
 
 def shortened(value: object) -> str:
@@ -73,9 +41,14 @@ def check(frame: pd.DataFrame, task: Task, name: str, direction: str | None = No
     """
     if len(frame) == 0:
         raise DataError(f"data: {name} has no rows", field="data")
-    checked, faults = examine(frame, task, direction)
-    if faults:
-        raise DataError(faults[0].message(name), field="data")
+    checked, problems = examine(frame, task, direction)
+    if problems:
+        first = problems[0]
+        rows = [one.row for one in problems if (one.column, one.what) == (first.column, first.what)]
+        numbers = ", ".join(map(str, rows[:5])) + (", …" if len(rows) > 5 else "")
+        got = f"; got {first.value}" if first.value else ""
+        where = f"{len(rows)} row{'s' if len(rows) > 1 else ''} ({numbers})"
+        raise DataError(f"data: {name}: {first.what}{got} in {where}", field="data")
     if whole and task.kind in ("classification", "regression") and checked["label"].nunique() < 2:
         if task.kind == "regression":
             raise DataError(f"data: {name} has one label only ({checked['label'].iloc[0]:g})", field="data")
@@ -84,31 +57,29 @@ def check(frame: pd.DataFrame, task: Task, name: str, direction: str | None = No
     return checked
 
 
-def examine(frame: pd.DataFrame, task: Task, direction: str | None = None) -> tuple[pd.DataFrame, list[Fault]]:
-    """The checked rows, and all faults; with faults the rows that have them are left out."""
+def examine(
+    frame: pd.DataFrame, task: Task, direction: str | None = None, split: str = ""
+) -> tuple[pd.DataFrame, list[Problem]]:
+    """The checked rows, without those at fault, and what is wrong with these; one fault a row is enough."""
     import pandas as pd
 
-    faults: list[Fault] = []
+    problems: list[Problem] = []
     places = task.wanted(direction)
     checked: dict[str, Any] = {}
     good = np.ones(len(frame), dtype=bool)
 
-    def refuse(bad: Any, column: str, problem_text: str, values: Sequence[object] | None = None) -> None:
-        marked = np.asarray(bad, dtype=bool) & good  # one fault a row is enough
-        if marked.any():
-            rows = tuple(int(number) + 1 for number in frame.index[marked])
-            got = (
-                None if values is None else tuple(value for value, is_bad in zip(values, marked, strict=True) if is_bad)
-            )
-            faults.append(Fault(column, problem_text, rows, got))
-            good[marked] = False
+    def refuse(bad: Any, column: str, what: str, values: Sequence[object] | None = None) -> None:
+        for place in np.flatnonzero(np.asarray(bad, dtype=bool) & good).tolist():
+            value = "" if values is None else shortened(values[place])
+            problems.append(Problem(split, int(frame.index[place]) + 1, column, what, value))
+            good[place] = False
 
     for column in task.columns:
         place = places[column]
         values = frame[column]
         refuse(values.isna() | (values.astype(str).str.strip() == ""), place, f"empty '{place}'")
         nested = [isinstance(value, (dict, list, np.ndarray)) for value in values]
-        refuse(nested, place, f"'{place}' must be text;", list(values))
+        refuse(nested, place, f"'{place}' must be text", list(values))
         checked[column] = values.astype(str)
     if task.kind == "classification":
         checked["label"] = _classes(frame["label"], task, refuse)
@@ -122,7 +93,7 @@ def examine(frame: pd.DataFrame, task: Task, direction: str | None = None) -> tu
         refuse(
             [problem is not None for _, _, problem in parsed],
             task.label,
-            f"an answer of '{task.label}' is not in the context at its stated position;",
+            f"an answer of '{task.label}' is not in the context at its stated position",
             [problem for _, _, problem in parsed],
         )
         checked["answer_texts"] = pd.Series([texts for texts, _, _ in parsed], index=frame.index, dtype="object")
@@ -132,7 +103,7 @@ def examine(frame: pd.DataFrame, task: Task, direction: str | None = None) -> tu
     rows_checked = pd.DataFrame(checked, index=frame.index)[good].reset_index(drop=True)
     if task.kind == "classification":
         rows_checked["label"] = rows_checked["label"].astype("int64")
-    return rows_checked, faults
+    return rows_checked, problems
 
 
 def as_name(value: object) -> str:
@@ -155,10 +126,10 @@ def _classes(labels: pd.Series, task: Task, refuse: Any) -> pd.Series:
         by_name = {name: code for code, name in enumerate(names)} | by_name
         codes = labels.map(as_name).map(by_name)
     if not task.by_name:
-        hidden = f"'{column}' is -1, a hidden label of a test split; labels are needed;"
+        hidden = f"'{column}' is -1, a hidden label of a test split; labels are needed"
         refuse(pd.to_numeric(labels, errors="coerce") == -1, column, hidden, list(labels))
     allowed = ", ".join(names) if task.by_name else ", ".join(f"{code} = {name}" for code, name in enumerate(names))
-    refuse(~codes.isin(range(len(names))), column, f"'{column}' must be one of {allowed};", list(labels))
+    refuse(~codes.isin(range(len(names))), column, f"'{column}' must be one of {allowed}", list(labels))
     return codes
 
 
@@ -167,9 +138,9 @@ def _numbers(labels: pd.Series, task: Task, refuse: Any) -> pd.Series:
 
     refuse(labels.isna(), task.label, f"empty '{task.label}'")
     numbers = pd.to_numeric(labels, errors="coerce").astype("float64")
-    refuse(~np.isfinite(numbers.fillna(np.nan)), task.label, f"'{task.label}' must be a number;", list(labels))
+    refuse(~np.isfinite(numbers.fillna(np.nan)), task.label, f"'{task.label}' must be a number", list(labels))
     if task.hub is not None:  # of an own file -1 may be a number like any other
-        hidden = f"'{task.label}' is -1, a hidden label of a test split; labels are needed;"
+        hidden = f"'{task.label}' is -1, a hidden label of a test split; labels are needed"
         refuse(numbers == -1, task.label, hidden, list(labels))
     return numbers
 

@@ -11,16 +11,13 @@ from typing import TYPE_CHECKING
 
 from isoviz import boundary
 from isoviz.errors import DataError, listed
-from isoviz.tables import catalogue, formats, hub_rows, text_files
-from isoviz.tasks.protocol import SPLITS, TRAIN, VALIDATION, Task
+from isoviz.tables import catalogue, formats, hub_rows, json_rows
+from isoviz.tasks.protocol import TRAIN, VALIDATION, Task
 
 if TYPE_CHECKING:
     import datasets
     import numpy as np
     import pandas as pd
-    import pyarrow
-
-__all__ = ["OPTIONAL", "SPLITS", "allowed", "chosen", "find", "first", "from_hub", "glance", "read", "tabular"]
 
 OPTIONAL = ("id",)
 """Read beside the wanted columns where a file has them."""
@@ -72,7 +69,7 @@ def first(limit: int) -> Pick:
     return lambda total: np.arange(min(limit, total))
 
 
-def find(folder: str | Path, task: Task | None = None) -> dict[str, tuple[Path, ...]]:
+def find(folder: str | Path, task: Task) -> dict[str, tuple[Path, ...]]:
     """The files of each split in a folder: `train.csv`, `validation.parquet`, or all shards `train-00000-of-00003.parquet`.
 
     Args:
@@ -80,19 +77,15 @@ def find(folder: str | Path, task: Task | None = None) -> dict[str, tuple[Path, 
     """
     root = boundary.folder(folder, "data", DataError)
     if root is None:
-        raise DataError(f"data: '{folder}' is not a folder that this machine can read", field="data")
+        raise _refused(f"'{folder}' is not a folder that this machine can read")
     paths_of: dict[str, tuple[Path, ...]] = {}
-    second = (task.validation,) if task is not None and task.validation != VALIDATION else ()
-    for split, names in {TRAIN: (TRAIN,), VALIDATION: (*second, VALIDATION)}.items():
-        paths = next((paths for name in names if (paths := of_split(root, name))), ())
-        if not paths:
+    for split, names in {TRAIN: (TRAIN,), VALIDATION: tuple(dict.fromkeys((task.validation, VALIDATION)))}.items():
+        paths_of[split] = next((paths for name in names if (paths := of_split(root, name))), ())
+        if not paths_of[split]:
             looked = f"{' and '.join(names)} as {', '.join(allowed())}"
-            raise DataError(f"data: no {split} split in '{folder}' (looked for {looked})", field="data")
-        paths_of[split] = paths
-    for split, name in task.extra if task is not None else ():
-        if paths := of_split(root, name):
-            paths_of[split] = paths
-    return paths_of
+            raise _refused(f"no {split} split in '{folder}' (looked for {looked})")
+    extra = {split: of_split(root, name) for split, name in task.extra}
+    return paths_of | {split: paths for split, paths in extra.items() if paths}
 
 
 def of_split(root: Path, split: str) -> tuple[Path, ...]:
@@ -100,23 +93,24 @@ def of_split(root: Path, split: str) -> tuple[Path, ...]:
     matches = sorted(
         path for path in root.iterdir() if is_table(path) and path.name.split(".")[0].split("-")[0] == split
     )
-    for path in matches:
-        boundary.file(path, "data", DataError)
     shards = [match for path in matches if (match := _SHARD.search(path.stem))]
     if (
         len(shards) == len(matches) > 1
-        and len({(m[2], path.suffix) for m, path in zip(shards, matches, strict=True)}) == 1
+        and len({(match[2], path.suffix) for match, path in zip(shards, matches, strict=True)}) == 1
     ):
         missing = sorted(set(range(int(shards[0][2]))) - {int(match[1]) for match in shards})
         if missing:
-            raise DataError(
-                f"data: the {split} split in '{root}' lacks part {missing[0]} of {int(shards[0][2])} (counted from 0)",
-                field="data",
+            raise _refused(
+                f"the {split} split in '{root}' lacks part {missing[0]} of {int(shards[0][2])} (counted from 0)"
             )
     elif len(matches) > 1:
         names = listed(path.name for path in matches)
-        raise DataError(f"data: several files for the {split} split in '{root}' ({names}); keep one", field="data")
-    return tuple(matches)
+        raise _refused(f"several files for the {split} split in '{root}' ({names}); keep one")
+    return tuple(boundary.file(path, "data", DataError) for path in matches)
+
+
+def _refused(message: str) -> DataError:
+    return DataError(f"data: {message}", field="data")
 
 
 def read(paths: Sequence[Path], places: Mapping[str, str], pick: Pick | None = None) -> pd.DataFrame:
@@ -134,16 +128,14 @@ def read(paths: Sequence[Path], places: Mapping[str, str], pick: Pick | None = N
     """
     import pandas as pd
 
-    for path in paths:
-        boundary.file(path, "data", DataError)
     if all(catalogue.identified(path, "table").slug == "parquet" for path in paths):
         return _read_parquet(paths, places, pick)
     frames = []
     for path in paths:
         frame = tabular(path, as_text=[place.lower() for name, place in places.items() if name != "label"])
-        _require(path, [str(name) for name in frame.columns], list(places.values()))
+        _require(path.name, list(map(str, frame.columns)), places.values())
         frames.append(columns_of(frame, places))
-    frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
+    frame = pd.concat(frames, ignore_index=True)
     return frame if pick is None else frame.iloc[pick(len(frame))]
 
 
@@ -165,10 +157,11 @@ def tabular(path: Path, rows: int | None = None, as_text: Collection[str] = ()) 
     boundary.file(path, "data", DataError)
     format = catalogue.identified(path, "table")
     if format.slug != "jsonl":
-        return to_frame(formats.file_table(path, rows, as_text, ("table",)))
+        frame: pd.DataFrame = formats.file_table(path, rows, as_text, ("table",)).to_pandas()
+        return frame
     with catalogue.parsing(path, format), catalogue.unpacked(path, format) as plain:
         formats.require_size(plain, format, rows)
-        return pd.DataFrame(islice(text_files.json_lines(plain), rows))
+        return pd.DataFrame(islice(json_rows.json_lines(plain), rows))
 
 
 def from_hub(
@@ -191,55 +184,46 @@ def from_hub(
     return {split: _of_data_set(rows, title, columns, picks[split]) for split, rows in frames}, commit
 
 
-def _of_data_set(rows: datasets.Dataset, title: str, columns: Mapping[str, str], pick: Pick | None) -> pd.DataFrame:
-    heads = dict.fromkeys(place.split(".")[0] for place in columns.values())
-    missing = [head for head in heads if head not in rows.column_names]
-    if missing:
-        has = ", ".join(rows.column_names)
-        raise DataError(f"data: '{title}' lacks the column {missing[0]} (it has: {has})", field="data")
-    rows = rows.select_columns(
-        [*heads, *(name for name in OPTIONAL if name in rows.column_names and name not in heads)]
-    )
+def _of_data_set(rows: datasets.Dataset, title: str, places: Mapping[str, str], pick: Pick | None) -> pd.DataFrame:
+    _require(f"'{title}'", rows.column_names, places.values())
+    rows = rows.select_columns(_sources(rows.column_names, places))
     numbers = None if pick is None else pick(len(rows))
     frame: pd.DataFrame = (rows if numbers is None else rows.select(numbers)).to_pandas()
     if numbers is not None:
         frame.index = numbers
-    return columns_of(frame, columns)
+    return columns_of(frame, places)
 
 
-def _read_parquet(paths: Sequence[Path], columns: Mapping[str, str], pick: Pick | None) -> pd.DataFrame:
+def _read_parquet(paths: Sequence[Path], places: Mapping[str, str], pick: Pick | None) -> pd.DataFrame:
     import numpy as np
     import pyarrow
     import pyarrow.parquet
 
     with catalogue.parsing(paths[0], catalogue.catalogue()["parquet"]):
-        files = [pyarrow.parquet.ParquetFile(path) for path in paths]
+        files = [pyarrow.parquet.ParquetFile(boundary.file(path, "data", DataError)) for path in paths]
         total = sum(file.metadata.num_rows for file in files)
         rows = np.arange(total) if pick is None else pick(total)
         tables = []
         begin = 0
         for path, file in zip(paths, files, strict=True):
-            present = file.schema_arrow.names
-            _require(path, present, list(columns.values()))
-            heads = [head for place in columns.values() if (head := _source_column(present, place))]
-            heads += [name for name in OPTIONAL if name in present]
+            _require(path.name, file.schema_arrow.names, places.values())
+            columns = _sources(file.schema_arrow.names, places)
             # one at a time in memory, and only those with wanted rows
             for group in range(file.metadata.num_row_groups):
                 size = file.metadata.row_group(group).num_rows
                 wanted = rows[(rows >= begin) & (rows < begin + size)] - begin
                 if len(wanted):
-                    tables.append(file.read_row_group(group, columns=list(dict.fromkeys(heads))).take(wanted))
+                    tables.append(file.read_row_group(group, columns=columns).take(wanted))
                 begin += size
-        if not tables:
-            tables = [file.schema_arrow.empty_table() for file in files[:1]]
-        frame = to_frame(pyarrow.concat_tables(tables))
+        frame = pyarrow.concat_tables(tables or [files[0].schema_arrow.empty_table()]).to_pandas()
     frame.index = rows
-    return columns_of(frame, columns)
+    return columns_of(frame, places)
 
 
-def to_frame(table: pyarrow.Table) -> pd.DataFrame:
-    """The rows as Python objects, which costs many times what reading them does."""
-    return table.to_pandas()
+def _sources(present: Sequence[str], places: Mapping[str, str]) -> list[str]:
+    """The columns to read for these places, and those of `OPTIONAL` that are there."""
+    found = [head for place in places.values() if (head := _source_column(present, place))]
+    return list(dict.fromkeys([*found, *(name for name in OPTIONAL if name in present)]))
 
 
 def _source_column(present: Sequence[str], place: str) -> str | None:
@@ -269,11 +253,10 @@ def _field(value: object, field: str) -> object:
     return value.get(field) if isinstance(value, dict) else None
 
 
-def _require(path: Path, present: Sequence[str], places: Sequence[str]) -> None:
+def _require(title: str, present: Sequence[str], places: Collection[str]) -> None:
     missing = list(dict.fromkeys(place for place in places if _source_column(present, place) is None))
     if missing:
-        raise DataError(
-            f"data: {path.name} lacks the column{'s' if len(missing) > 1 else ''} {listed(missing, 60)} "
-            f"(it has {listed(present, 80) or 'none'}; needed: {listed(places, 60)})",
-            field="data",
+        raise _refused(
+            f"{title} lacks the column{'s' if len(missing) > 1 else ''} {listed(missing, 60)} "
+            f"(it has {listed(present, 80) or 'none'}; needed: {listed(places, 60)})"
         )

@@ -89,12 +89,6 @@ def compute(
     return {name: value if value is not None and np.isfinite(value) else None for name, value in values.items()}
 
 
-def majority(names: Sequence[str], train: np.ndarray, validation: np.ndarray) -> dict[str, float | None]:
-    """The validation score of always predicting the training set's most frequent class."""
-    values, counts = np.unique(train, return_counts=True)
-    return compute(names, validation, np.full(len(validation), values[counts.argmax()]))
-
-
 def signature(names: Iterable[str]) -> dict[str, str]:
     """Metric → what exactly was computed, for the provenance of those that depend on settings (BLEU, chrF, ROUGE)."""
     return text_metrics.signatures(names)

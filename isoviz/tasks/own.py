@@ -12,7 +12,7 @@ import numpy as np
 from isoviz import boundary
 from isoviz.errors import DataError, InputError, listed, shortened
 from isoviz.tasks import checking, files
-from isoviz.tasks.protocol import HEAD_KINDS, OWN, TRAIN, VALIDATION, HeadKind, OwnTask, Task
+from isoviz.tasks.protocol import HEAD_KINDS, OWN, SPLITS, TRAIN, VALIDATION, HeadKind, OwnTask, Task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,24 +22,25 @@ MAX_CLASSES = 50
 FEW_NUMBERS = 20
 """Whole numbers with at most this many distinct values are classes, else a quantity."""
 
-_COLUMNS: dict[HeadKind, tuple[str, str]] = {
-    "classification": ("text", "second"),
-    "regression": ("text", "second"),
-    "span": ("question", "context"),
-    "seq2seq": ("source", "target"),
+_KINDS: dict[HeadKind, tuple[tuple[str, str], tuple[str, ...], str]] = {
+    "classification": (
+        ("text", "second"),
+        ("accuracy", "macro-f1", "matthews"),
+        "Which class does the text have?",
+    ),
+    "regression": (("text", "second"), ("pearson", "spearman", "mse"), "Which number does the text have?"),
+    "span": (
+        ("question", "context"),
+        ("exact_match", "f1"),
+        "Which stretch of the context answers the question?",
+    ),
+    "seq2seq": (
+        ("source", "target"),
+        ("rouge1", "rouge2", "rougeL", "rougeLsum", "bleu", "chrf"),
+        "Write the second text from the first.",
+    ),
 }
-_METRICS: dict[HeadKind, tuple[str, ...]] = {
-    "classification": ("accuracy", "macro-f1", "matthews"),
-    "regression": ("pearson", "spearman", "mse"),
-    "span": ("exact_match", "f1"),
-    "seq2seq": ("rouge1", "rouge2", "rougeL", "rougeLsum", "bleu", "chrf"),
-}
-_DESCRIPTIONS = {
-    "classification": "Which class does the text have?",
-    "regression": "Which number does the text have?",
-    "span": "Which stretch of the context answers the question?",
-    "seq2seq": "Write the second text from the first.",
-}
+"""Kind → columns, metrics, description."""
 
 
 @dataclass(frozen=True)
@@ -80,27 +81,23 @@ def find(data: str | Path | None) -> dict[str, tuple[Path, ...]]:
     """The files of own data: `train` and `validation` of a folder, its `train` only, or the one file there is."""
     if data is None:
         raise DataError("data: own data need a file or a folder", field="data")
-    path = boundary.path(data, "data", DataError)
+    path, allowed = boundary.path(data, "data", DataError), ", ".join(files.allowed())
     if path.is_file():
         if not files.is_table(path):
-            raise DataError(
-                f"data: '{path.name}' ends in '{path.suffix or 'nothing'}' (allowed: {', '.join(files.allowed())})",
-                field="data",
-            )
+            ending = path.suffix or "nothing"
+            raise DataError(f"data: '{path.name}' ends in '{ending}' (allowed: {allowed})", field="data")
         return {TRAIN: (path,)}
     if boundary.folder(path, "data", DataError) is None:
         raise DataError(f"data: '{shortened(data)}' is not a file or folder that this machine can read", field="data")
-    data_files = sorted(file for file in path.iterdir() if files.is_table(file))
-    named = {file.name.split(".")[0].split("-")[0] for file in data_files}
-    if VALIDATION in named:
-        return files.find(path)
-    if TRAIN in named:
-        return {TRAIN: files.of_split(path, TRAIN)}
-    if len(data_files) == 1:
-        return {TRAIN: (boundary.file(data_files[0], "data", DataError),)}
+    splits = {split: paths for split in SPLITS if (paths := files.of_split(path, split))}
+    if TRAIN in splits:
+        return splits
+    tables = [file for file in path.iterdir() if files.is_table(file)]
+    if len(tables) == 1:
+        return {TRAIN: (boundary.file(tables[0], "data", DataError),)}
     raise DataError(
-        f"data: '{data}' has {len(data_files) or 'no'} data files and none is named train (allowed: one file, or train and "
-        f"validation, as {', '.join(files.allowed())})",
+        f"data: '{data}' has {len(tables) or 'no'} data files and none is named train (allowed: one file, or train and "
+        f"validation, as {allowed})",
         field="data",
     )
 
@@ -207,40 +204,33 @@ def task(columns: OwnTask) -> Task:
     kind = columns.kind
     if kind is None:
         raise InputError(f"own.kind: not known yet (allowed: {', '.join(HEAD_KINDS)})", field="own.kind")
-    names = _COLUMNS[kind]
-    roles = {"text": columns.text, "second": columns.second, "label": columns.label}
-    used = [name for name in roles.values() if name is not None]
+    names, metrics, description = _KINDS[kind]
+    classes = columns.label_names
+    used = [name for name in (columns.text, columns.second, columns.label) if name is not None]
+    second = columns.label if kind == "seq2seq" else columns.second
+    places = dict(zip(names, [name for name in (columns.text, second) if name], strict=False))
+    problem, field = "", "own"
     if len(set(used)) < len(used):
-        raise InputError(f"own: name each column once (got {', '.join(used)})", field="own")
-    if kind == "span" and columns.second is None:
-        raise InputError("own.second: answers need the column of the context", field="own.second")
-    if kind == "seq2seq":
-        if columns.second is not None:
-            raise InputError("own.second: a text is written from one text; label is the target", field="own.second")
-        places = dict(zip(names, (columns.text, columns.label), strict=True))
-    else:
-        places = dict(zip(names, [name for name in (columns.text, columns.second) if name], strict=False))
-    if kind == "classification" and len(columns.label_names) < 2:
-        raise InputError(
-            f"own.label_names: at least two classes are needed (got {', '.join(columns.label_names) or 'none'})",
-            field="own.label_names",
-        )
-    if len(set(columns.label_names)) < len(columns.label_names):
-        raise InputError(
-            f"own.label_names: name each class once (got {listed(columns.label_names)})", field="own.label_names"
-        )
-    metrics = _METRICS[kind]
-    if kind == "classification" and len(columns.label_names) == 2:
-        metrics = ("accuracy", "f1", "matthews")
+        problem = f"name each column once (got {', '.join(used)})"
+    elif kind == "span" and columns.second is None:
+        problem, field = "answers need the column of the context", "own.second"
+    elif kind == "seq2seq" and columns.second is not None:
+        problem, field = "a text is written from one text; label is the target", "own.second"
+    elif kind == "classification" and len(classes) < 2:
+        problem, field = f"at least two classes are needed (got {', '.join(classes) or 'none'})", "own.label_names"
+    elif len(set(classes)) < len(classes):
+        problem, field = f"name each class once (got {listed(classes)})", "own.label_names"
+    if problem:
+        raise InputError(f"{field}: {problem}", field=field)
     return Task(
         slug=OWN,
         title="Own data",
-        description=_DESCRIPTIONS[kind],
+        description=description,
         columns=tuple(places),
         places=tuple(places.items()),
-        label_names=columns.label_names if kind == "classification" else (),
+        label_names=classes if kind == "classification" else (),
         label=columns.label,
-        metrics=metrics,
+        metrics=("accuracy", "f1", "matthews") if kind == "classification" and len(classes) == 2 else metrics,
         source="Own data",
         licence="Their owner's.",
         kind=kind,
@@ -253,15 +243,13 @@ def frames(
     task: Task, data: str | Path | None, places: Mapping[str, str], picks: Mapping[str, files.Pick | None]
 ) -> dict[str, pd.DataFrame]:
     """Raw rows of train and validation; the second is held out of the first if no file has it."""
-    assert task.own is not None
     by_split = find(data)
     if VALIDATION in by_split:
         return {split: files.read(paths, places, picks[split]) for split, paths in by_split.items()}
     all_rows = files.read(by_split[TRAIN], places)
     held_out = _held_out(all_rows, task)
     parts = {TRAIN: all_rows[~held_out], VALIDATION: all_rows[held_out]}
-    picked = {split: pick(len(parts[split])) for split, pick in picks.items() if pick is not None}
-    return {split: part.iloc[picked[split]] if split in picked else part for split, part in parts.items()}
+    return {split: part.iloc[pick(len(part))] if (pick := picks[split]) else part for split, part in parts.items()}
 
 
 def _held_out(frame: pd.DataFrame, task: Task) -> np.ndarray:

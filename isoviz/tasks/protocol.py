@@ -230,6 +230,9 @@ class Histogram:
     median: float
     high: float
 
+    def __str__(self) -> str:
+        return f"{self.low:.4g} to {self.high:.4g}, median {self.median:.4g}"
+
 
 @dataclass(frozen=True)
 class DataReport:

@@ -97,10 +97,21 @@ def gold(
     answer's ends apart).
     """
     positions = np.zeros((len(features), 2), dtype=np.int64)
-    places = _covered_places(features, answer_starts, answer_texts)
+    inside: list[list[tuple[int, Offset]]] = []
+    every: dict[int, set[Offset]] = {}
     for number, question in enumerate(features.row.tolist()):
-        if place := places[question]:
-            positions[number] = _tokens(features.offsets[number], *place) or (0, 0)
+        text, begin = (answer_texts[question] or [""])[0], (answer_starts[question] or [0])[0]
+        begin, end = begin + len(text) - len(text.lstrip()), begin + len(text.rstrip())
+        tokens = [
+            (i, place)
+            for i, place in enumerate(features.offsets[number])
+            if place and place[0] < end and place[1] > begin
+        ]
+        inside.append(tokens)
+        every.setdefault(question, set()).update(place for _, place in tokens)
+    for number, question in enumerate(features.row.tolist()):
+        if inside[number] and {place for _, place in inside[number]} == every[question]:
+            positions[number] = inside[number][0][0], inside[number][-1][0]
     return positions
 
 
@@ -158,38 +169,3 @@ def _shortened(questions: Sequence[str], tokenizer: PreTrainedTokenizerBase, lim
 
 def _in_context(sequence: Sequence[int | None], places: Sequence[Offset]) -> list[Offset | None]:
     return [(int(a), int(b)) if part == 1 else None for part, (a, b) in zip(sequence, places, strict=True)]
-
-
-def _covered_places(
-    features: SpanFeatures, answer_starts: Sequence[Sequence[int]], answer_texts: Sequence[Sequence[str]]
-) -> list[Offset | None]:
-    """Per question the characters [begin, end) of its first answer that some token covers; None if none does.
-
-    White space at the ends of an answer, and characters that the tokenizer drops, are in no token.
-    """
-    answers: list[Offset | None] = []
-    for starts, texts in zip(answer_starts, answer_texts, strict=True):
-        if len(texts):
-            begin = int(starts[0]) + len(texts[0]) - len(texts[0].lstrip())
-            answers.append((begin, begin + len(texts[0].strip())))
-        else:
-            answers.append(None)
-    places: list[Offset | None] = [None] * len(answers)
-    for number, question in enumerate(features.row.tolist()):
-        place = answers[question]
-        if place is None:
-            continue
-        for a, b in (offset for offset in features.offsets[number] if offset is not None):
-            if a < place[1] and b > place[0]:
-                covered = (max(a, place[0]), min(b, place[1]))
-                before = places[question] or covered
-                places[question] = (min(before[0], covered[0]), max(before[1], covered[1]))
-    return places
-
-
-def _tokens(offsets: Sequence[Offset | None], begin: int, end: int) -> Offset | None:
-    """First and last token that share a character with [begin, end), if they reach over both ends."""
-    touching = [(i, *place) for i, place in enumerate(offsets) if place and place[0] < end and place[1] > begin]
-    if not touching or min(a for _, a, _ in touching) > begin or max(b for _, _, b in touching) < end:
-        return None
-    return touching[0][0], touching[-1][0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from isoviz.errors import InputError
 from isoviz.tables import stores
@@ -70,37 +70,27 @@ class SetSummary:
 
 def import_file(request: ImportRequest) -> SetSummary:
     """Read a file and store its content. Raises like `isoviz.vectors.read`."""
-    if request.columns.points is not None and stores.is_store(request.file):
-        request = replace(request, file=stores.with_options(request.file, column=request.columns.points))
-    name = request.name or None  # for the file's
     content: TextSet | VectorSet
+    file, columns = request.file, request.columns
+    further: dict[str, Any] = {"relations": request.relations, "name": request.name or None}
+    if columns.points is not None and stores.is_store(file):
+        file = stores.with_options(file, column=columns.points)
     if request.base:
-        content = reading.annotated(_base(request.base), request.beside, request.relations, request.columns.label)
+        try:
+            base = sets.load_any(request.base)
+        except KeyError:
+            gone = "vectors: this set is no longer on this server"
+            raise InputError(gone, field="vectors", advice="Load it again.") from None
+        content = reading.annotated(base, request.beside, request.relations, columns.label)
     elif request.kind == "texts":
-        content = reading.read_texts(request.file, request.columns, relations=request.relations, name=name)
+        content = reading.read_texts(file, columns, **further)
     else:
         read = reading.read if request.kind == "vectors" else reading.read_either
-        content = read(
-            request.file,
-            request.columns,
-            beside=request.beside,
-            relations=request.relations,
-            name=name,
-            skip_bad=request.skip_bad,
-        )
+        content = read(file, columns, beside=request.beside, skip_bad=request.skip_bad, **further)
     summary = describe(sets.keep(content))
     assert summary is not None  # stored just now
     saved_from = content.facts.get("saved from", "") if isinstance(content, VectorSet) else ""
     return replace(summary, saved_from=saved_from)
-
-
-def _base(key: str) -> TextSet | VectorSet:
-    try:
-        return sets.load_any(key)
-    except KeyError:
-        raise InputError(
-            "vectors: this set is no longer on this server", field="vectors", advice="Load it again."
-        ) from None
 
 
 def describe(key: str) -> SetSummary | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from isoviz.errors import InputError, listed, shortened
 from isoviz.tables import formats
-from isoviz.vectors.columns import BadCellError
+from isoviz.vectors.columns import bad_cell
 from isoviz.vectors.sets import Relation
 
 if TYPE_CHECKING:
@@ -73,27 +73,22 @@ def checked(
     frame["score"] = scores.astype(float)
     repeated = frame.duplicated(["left", "right"])
     refuse_first(repeated, frame["right"], called["right"], "the same pair with '{}' is in an earlier row", field)
-    if relation == "relevance":
-        _check_relevance(frame, called, field)
-    elif len(frame) < 3:
-        raise InputError(f"{field}: a correlation needs at least 3 pairs (got {len(frame)})", field=field)
-    elif frame["score"].nunique() == 1:
-        raise InputError(f"{field}: all {len(frame)} pairs have the same score, so nothing correlates", field=field)
-    return frame
-
-
-def _check_relevance(frame: pd.DataFrame, called: dict[str, Any], field: str) -> None:
-    negative = frame["score"] < 0
-    refuse_first(negative, frame["score"], called["score"], "a relevance of {} is below 0", field)
-    queries, answered = frame["left"].nunique(), frame.loc[frame["score"] > 0, "left"].nunique()
+    if relation == "similarity":
+        if len(frame) < 3:
+            raise InputError(f"{field}: a correlation needs at least 3 pairs (got {len(frame)})", field=field)
+        if frame["score"].nunique() == 1:
+            raise InputError(f"{field}: all {len(frame)} pairs have the same score, so nothing correlates", field=field)
+        return frame
+    refuse_first(frame["score"] < 0, frame["score"], called["score"], "a relevance of {} is below 0", field)
+    answered, queries = frame.loc[frame["score"] > 0, "left"].nunique(), frame["left"].nunique()
     if answered < 2:
-        found = f"{answered} of {queries}" if queries > 1 else queries
+        got = f"{answered} of {queries}"
         raise InputError(
-            f"{field}: an interval needs at least 2 queries with a relevant document (got {found})", field=field
+            f"{field}: an interval needs at least 2 queries with a relevant document (got {got})", field=field
         )
-    in_both = sorted(set(frame["left"]) & set(frame["right"]))
-    if in_both:
+    if in_both := sorted(set(frame["left"]) & set(frame["right"])):
         raise InputError(f"{field}: '{shortened(in_both[0])}' is both a query and a document", field=field)
+    return frame
 
 
 def as_ids(values: pd.Series) -> pd.Series:
@@ -107,8 +102,8 @@ def as_ids(values: pd.Series) -> pd.Series:
 
 
 def refuse_first(bad: Any, values: pd.Series, column: str, problem: str, field: str) -> None:
-    """Raise `BadCellError` for the first invalid row; {} in `problem` is replaced by its value."""
+    """Raise `bad_cell` for the first invalid row; {} in `problem` is replaced by its value."""
     rows = np.flatnonzero(np.asarray(bad, dtype=bool))
     if len(rows):
         row = int(rows[0])
-        raise BadCellError(row, column, problem.format(shortened(values.iloc[row], 40)), field)
+        raise bad_cell(row, column, problem.format(shortened(values.iloc[row], 40)), field)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from isoviz import boundary
 from isoviz.errors import InputError, listed, shortened
-from isoviz.metrics.cloud import blocks
 from isoviz.tables import arrays, catalogue, formats, stores
 from isoviz.tables.kinds.page import SAVED_FROM
 from isoviz.tables.protocol import Holds
 from isoviz.vectors import columns as table_columns
 from isoviz.vectors import pairs
+from isoviz.vectors.columns import USUAL
+from isoviz.vectors.columns import Columns as Columns
 from isoviz.vectors.sets import TextSet, VectorSet
 
 if TYPE_CHECKING:
@@ -33,31 +34,13 @@ TEXTS: Final[tuple[Holds, ...]] = ("texts", "table", "vectors")
 """What texts can be read from."""
 FEWEST: Final = 2
 MOST_TEXTS: Final = 100_000
-_BLOCK: Final = 2**22
 _MOST_COUNTS: Final = 3
 """A table of texts may have up to this many columns of numbers, such as a rating or a year, without being read as vectors."""
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Names of a file's columns; None for a usual name (`isoviz.vectors.columns.NAMES`), if present.
-
-    Attributes:
-        points: a column of lists, `dim_*` or names with commas for one column per dimension, or an array of the file; None: the
-            only column of lists, else all columns of numbers without another role.
-        id, text, label, group: columns with one value per vector.
-    """
-
-    points: str | None = None
-    id: str | None = None
-    text: str | None = None
-    label: str | None = None
-    group: str | None = None
-
-
 def read(
     path: str | Path,
-    columns: Columns = Columns(),
+    columns: Columns = USUAL,
     *,
     beside: str | Path | None = None,
     relations: str | Path | None = None,
@@ -80,24 +63,29 @@ def read(
     Raises:
         InputError: the file cannot be used; names the row (from 1) and column, if any.
     """
-    path_text = str(path)
-    table = None
-    if holds(path_text, field, VECTORS) != "array":
-        table = formats.read(path_text, field, _as_text(columns), VECTORS)
-    return _vectors_of(table, path_text, columns, beside, relations, name, field, skip_bad, beside_field)
+    name_of_file, table = str(path), None
+    if holds(name_of_file, field, VECTORS) != "array":
+        table = formats.read(name_of_file, field, columns.as_text, VECTORS)
+    vectors = _vectors_of(table, name_of_file, columns, beside, field, skip_bad, beside_field)
+    return _finished(vectors, table, name_of_file, name, relations)
 
 
-def holds(path: str, field: str, wanted: Sequence[Holds] = ()) -> Holds:
-    """What a file or another source holds. Raises `InputError` for a file that holds none of what is wanted."""
-    if catalogue.remote(path) is not None:
-        return "table"
-    with formats.naming_field(field):
-        return catalogue.identified(boundary.file(path, field), *wanted).holds
+def read_texts(
+    path: str | Path,
+    columns: Columns = USUAL,
+    *,
+    relations: str | Path | None = None,
+    name: str | None = None,
+    field: str = "texts",
+) -> TextSet:
+    """Texts from a .txt file, one per line, or from a table's column. Raises like `read`."""
+    table = formats.read(path, field, columns.as_text, TEXTS)
+    return _finished(_texts_of(table, columns, field), table, str(path), name, relations)
 
 
 def read_either(
     path: str,
-    columns: Columns = Columns(),
+    columns: Columns = USUAL,
     *,
     beside: str | None = None,
     relations: str | None = None,
@@ -111,23 +99,29 @@ def read_either(
         return read_texts(path, columns, relations=relations, name=name)
     if columns.points is not None or kind != "table":
         return read(path, columns, beside=beside, relations=relations, name=name, field=field, skip_bad=skip_bad)
-    table = formats.read(path, field, _as_text(columns))
-    places = table_columns.places_of(table.column_names, _requested(columns), field)
+    table = formats.read(path, field, columns.as_text)
+    places = table_columns.places_of(table.column_names, columns, field)
     assigned = set(places.values())
     numbers = table_columns.number_columns(table, assigned)
     texts = "text" in places or len(_text_columns(table, {*assigned, *numbers})) == 1
     if not table_columns.list_columns(table, assigned) and (not numbers or (texts and len(numbers) <= _MOST_COUNTS)):
-        return _texts_of(table, path, columns, relations, name, "texts")
-    return _vectors_of(table, path, columns, beside, relations, name, field, skip_bad)
+        return _finished(_texts_of(table, columns, "texts"), table, path, name, relations)
+    return _finished(_vectors_of(table, path, columns, beside, field, skip_bad), table, path, name, relations)
+
+
+def holds(path: str, field: str, wanted: Sequence[Holds] = ()) -> Holds:
+    """What a file or another source holds. Raises `InputError` for a file that holds none of what is wanted."""
+    if catalogue.remote(path) is not None:
+        return "table"
+    with catalogue.naming_field(field):
+        return catalogue.identified(boundary.file(path, field), *wanted).holds
 
 
 def _vectors_of(
     table: pa.Table | None,
-    path_text: str,
+    path: str,
     columns: Columns,
     beside: str | Path | None,
-    relations: str | Path | None,
-    name: str | None,
     field: str,
     skip_bad: bool,
     beside_field: str = "labels",
@@ -135,38 +129,37 @@ def _vectors_of(
     """Vectors of a table or an array file."""
     import pandas as pd
 
-    facts: dict[str, Any] = {}
+    facts: dict[str, Any]
     own = pd.DataFrame()
     if table is None:
-        points = arrays.read(path_text, columns.points, field)
-        good = _finite_rows(points) if skip_bad else np.ones(len(points), dtype=bool)
-        facts = {"array": columns.points} | ({} if good.all() else {"skipped": _skipped(good)})
-        points = points if good.all() else points[good]
+        points, good, skipped = _array_rows(path, columns.points, field, skip_bad)
+        facts = {"array": columns.points}
     else:
-        of_table = columns if beside is None else _present(columns, table.column_names)
-        places = table_columns.places_of(table.column_names, _requested(of_table), field)
+        of_table = columns if beside is None else columns.among(table.column_names)
+        places = table_columns.places_of(table.column_names, of_table, field)
         dimensions = table_columns.dimensions_of(table, columns.points, set(places.values()), field)
         odd = [] if columns.points or len(dimensions) == 1 else table_columns.odd_columns(table, dimensions)
-        rows = table_columns.Rows(field, skip_bad)
-        points = next(rows.read([table], dimensions), np.empty((0, 0), dtype=np.float32))
+        rows = table_columns.Rows(dimensions, field, skip_bad)
+        points, good, skipped = rows.whole(table), rows.kept, rows.skipped
         facts = {"dimensions": dimensions, "odd": odd}
-        if skipped := rows.finish():
-            facts["skipped"] = skipped
         if address := (table.schema.metadata or {}).get(SAVED_FROM):
             facts["saved from"] = address.decode()
-        good = np.concatenate([np.ones(0, dtype=bool), *rows.kept])
         own = _columns_of(table, of_table, field)
+    facts |= {"skipped": skipped} if skipped else {}
     own = own.reindex(range(len(good)))
     row_data = own if beside is None else _joined(own, beside, columns, beside_field)
-    checked = from_points(
-        points, row_data[good].reset_index(drop=True), name=name or _title(table, path_text), facts=facts, field=field
-    )
-    return _with_pairs(checked, relations)
+    return from_points(points, row_data[good].reset_index(drop=True), facts=facts, field=field)
 
 
-def _present(columns: Columns, names: Sequence[str]) -> Columns:
-    """The columns without those that are not in a table, because they are in the one beside it."""
-    return Columns(columns.points, *(name if name in names else None for name in _requested(columns).values()))
+def _array_rows(path: str, name: str | None, field: str, skip_bad: bool) -> tuple[NDArray[Any], NDArray[np.bool_], str]:
+    """The points of an array file, which of its rows they are, and a sentence on those that were left out."""
+    points = arrays.read(path, name, field)
+    good = arrays.finite_rows(points) if skip_bad else np.ones(len(points), dtype=bool)
+    if good.all():
+        return points, good, ""
+    bad = np.flatnonzero(~good)
+    numbers = f"{len(bad):,} of {len(good):,} rows have numbers that are not finite, the first is row {bad[0] + 1}"
+    return points[good], good, f"{numbers}; left out"
 
 
 def _joined(own: pd.DataFrame, name: str | Path, columns: Columns, field: str) -> pd.DataFrame:
@@ -190,21 +183,6 @@ def _joined(own: pd.DataFrame, name: str | Path, columns: Columns, field: str) -
     ]
 
 
-def _finite_rows(points: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which rows of an array are finite."""
-    if points.dtype.kind != "f":
-        return np.ones(len(points), dtype=bool)
-    good = [np.isfinite(block).all(axis=1) for _, block in blocks(points, max(1, _BLOCK // points.shape[1]))]
-    return np.concatenate(good)
-
-
-def _skipped(good: NDArray[np.bool_]) -> str:
-    bad = np.flatnonzero(~good)
-    return (
-        f"{len(bad):,} of {len(good):,} rows have numbers that are not finite, the first is row {bad[0] + 1}; left out"
-    )
-
-
 def _beside(name: str | Path, n: int, columns: Columns, field: str, *, by_id: bool = False) -> pd.DataFrame:
     """Texts, labels, groups and ids from a table beside n vectors. A single column of another name holds labels, and needs no header:
     so the TensorFlow projector writes them.
@@ -217,9 +195,9 @@ def _beside(name: str | Path, n: int, columns: Columns, field: str, *, by_id: bo
     """
     import pandas as pd
 
-    table = formats.read(name, field, _as_text(columns))
+    table = formats.read(name, field, columns.as_text)
     names = table.column_names
-    if table_columns.places_of(names, _requested(columns), field):
+    if table_columns.places_of(names, columns, field):
         row_data = _columns_of(table, columns, field)
     elif len(names) == 1:
         headless = len(table) + 1 == n and names[0] != "1"
@@ -246,8 +224,16 @@ def _beside(name: str | Path, n: int, columns: Columns, field: str, *, by_id: bo
     return row_data
 
 
+def _finished(
+    content: Content, table: pa.Table | None, path: str, name: str | None, relations: str | Path | None
+) -> Content:
+    """The set with its title, and with the pairs of a file, if there is one. Of a store the title says which rows were drawn."""
+    metadata = None if table is None else table.schema.metadata
+    of_store = (metadata or {}).get(stores.TITLE, b"").decode()
+    return _with_pairs(replace(content, name=name or of_store or catalogue.title(path)), relations)
+
+
 def _with_pairs(content: Content, relations: str | Path | None) -> Content:
-    """The set with the pairs of a file, if there is one."""
     if relations is None:
         return content
     rated, relation = pairs.read(relations, content.columns)
@@ -270,11 +256,11 @@ def named_array(name: str, column: str | None, field: str, skip_bad: bool = Fals
     Raises:
         InputError: like `read`, except for few points; the numbers of an array file are not checked.
     """
+    dimensions: list[str] = []
     if holds(name, field, VECTORS) == "array":
-        points, dimensions = arrays.read(name, column, field), list[str]()
-        if skip_bad and not (good := _finite_rows(points)).all():
-            warnings.warn(f"{field}: {_skipped(good)}", stacklevel=2)
-            points = points[good]
+        points, _, skipped = _array_rows(name, column, field, skip_bad)
+        if skipped:
+            warnings.warn(f"{field}: {skipped}", stacklevel=2)
     else:
         points, dimensions = table_columns.points_of(name, column, field, skip_bad)
     if 0 in points.shape:
@@ -318,32 +304,17 @@ def from_points(
     return VectorSet(points, row_data, name=name, facts=facts or {})
 
 
-def read_texts(
-    path: str | Path,
-    columns: Columns = Columns(),
-    *,
-    relations: str | Path | None = None,
-    name: str | None = None,
-    field: str = "texts",
-) -> TextSet:
-    """Texts from a .txt file, one per line, or from a table's column. Raises like `read`."""
-    table = formats.read(path, field, _as_text(columns), TEXTS)
-    return _texts_of(table, str(path), columns, relations, name, field)
-
-
-def _texts_of(
-    table: pa.Table, path: str, columns: Columns, relations: str | Path | None, name: str | None, field: str
-) -> TextSet:
+def _texts_of(table: pa.Table, columns: Columns, field: str) -> TextSet:
     row_data = _columns_of(table, columns, field)
     if "text" not in row_data:
-        places = table_columns.places_of(table.column_names, _requested(columns), field)
+        places = table_columns.places_of(table.column_names, columns, field)
         texts = _text_columns(table, places.values())
         if len(texts) != 1:
             raise InputError(
                 f"{field}: name the column of the texts (columns: {listed(table.column_names, 120)})", field=field
             )
         row_data = _columns_of(table, replace(columns, text=texts[0]), field)
-    return _with_pairs(_checked_texts(row_data, name or _title(table, path), field), relations)
+    return _checked_texts(row_data, "", field)
 
 
 def from_texts(lines: Sequence[str], *, name: str = "pasted texts", field: str = "texts") -> TextSet:
@@ -362,11 +333,6 @@ def _checked_texts(row_data: pd.DataFrame, name: str, field: str) -> TextSet:
         )
     if len(row_data) > MOST_TEXTS:
         raise InputError(f"{field}: {len(row_data):,} texts; at most {MOST_TEXTS:,} are encoded", field=field)
-    for row, text in enumerate(row_data["text"], start=1):
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise InputError(f"{field}: row {row}: an incomplete character (a lone surrogate)", field=field) from None
     return TextSet(row_data, name)
 
 
@@ -417,21 +383,6 @@ def names_file(text: str) -> bool:
 # ------------------------------------------------------------------------------------------------------------- helpers
 
 
-def _title(table: pa.Table | None, name: str) -> str:
-    """What a source is called; of a store it says which rows were drawn."""
-    metadata = None if table is None else table.schema.metadata
-    return (metadata or {}).get(stores.TITLE, b"").decode() or catalogue.title(name)
-
-
-def _requested(columns: Columns) -> dict[str, str | None]:
-    return {name: getattr(columns, name) for name in table_columns.NAMES}
-
-
-def _as_text(columns: Columns) -> tuple[str, ...]:
-    """Names of the columns of ids and texts, in lower case."""
-    return (*table_columns.AS_TEXT, *(name.lower() for name in (columns.id, columns.text) if name))
-
-
 def _text_columns(table: pa.Table, taken: Collection[str]) -> list[str]:
     """The columns of texts except `taken`."""
     return [name for name in table.column_names if name not in taken and _is_text(table.schema.field(name).type)]
@@ -440,9 +391,7 @@ def _text_columns(table: pa.Table, taken: Collection[str]) -> list[str]:
 def _is_text(kind: Any) -> bool:
     import pyarrow as pa
 
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return table_columns.is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
 def _columns_of(table: pa.Table, columns: Columns, field: str) -> pd.DataFrame:
@@ -450,7 +399,7 @@ def _columns_of(table: pa.Table, columns: Columns, field: str) -> pd.DataFrame:
     import pandas as pd
     import pyarrow as pa
 
-    places = table_columns.places_of(table.column_names, _requested(columns), field)
+    places = table_columns.places_of(table.column_names, columns, field)
     roles = {}
     for column, place in places.items():
         kind = table.schema.field(place).type

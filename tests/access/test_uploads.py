@@ -47,14 +47,6 @@ def test_bad_files_are_reported_in_one_line_and_not_kept(tmp_path: Path, content
     assert list((tmp_path / "uploads").iterdir()) == []
 
 
-def test_unknown_ending_and_missing_split(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"ends in '.txt' \(allowed: .parquet"):
-        save(tmp_path, name="train.txt")
-    with pytest.raises(DataError, match="validation file is missing"):
-        uploads.save(tmp_path, {"train": ("t.csv", TRAIN)}, tasks.get("glue/cola"))
-    assert not (tmp_path / "uploads").exists()
-
-
 def test_a_name_never_leads_out_of_the_folder(tmp_path: Path) -> None:
     saved = save(tmp_path, name="../../evil.csv")
     assert saved.is_relative_to(tmp_path / "uploads")

@@ -61,34 +61,6 @@ def test_few_rows_of_one_long_text(tmp_path: Path, name: str) -> None:
         READERS[name](str(file))
 
 
-def test_the_preview_of_a_bomb_is_small(tmp_path: Path) -> None:
-    preview = reading.preview(str(bomb(tmp_path / "train.parquet", 1_000_000, 20_000)))
-    assert preview.columns == ("text", "label") and len(preview.rows) == 20
-    assert all(len(str(row["text"])) < 2_100 for row in preview.rows)
-
-
-def test_a_csv_of_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "train.csv"
-    with path.open("w") as stream:
-        stream.write("text,label\n")
-        for _ in range(80):
-            stream.write("x" * 2**20)
-    with pytest.raises(InputError, match="cannot be read as CSV: field larger than field limit"):
-        reading.preview(str(path))
-    monkeypatch.setenv("ISOVIZ_READ_MEMORY", "0.05")
-    with pytest.raises(InputError, match="ISOVIZ_READ_MEMORY"):
-        reading.preview(str(path))
-
-
-@pytest.mark.parametrize("content", ["[" * 200_000, '{"text": ' + "[" * 5_000 + "]" * 5_000 + "}"])
-def test_deeply_nested_json(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "train.jsonl"
-    path.write_text(content)
-    with pytest.raises(InputError) as caught:
-        reading.preview(str(path))
-    assert "\n" not in str(caught.value)
-
-
 def test_an_upload_that_is_a_bomb_is_not_kept(tmp_path: Path) -> None:
     content = bomb(tmp_path / "bomb.parquet", 1_000_000, 20_000).read_bytes()
     folder = uploads.save(tmp_path, {"train": ("a.parquet", content)})  # a table, of which a page sees 20 rows
@@ -139,18 +111,3 @@ def test_reading_ends_with_the_tab(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             "tests.jobs.guarded_work:wait", arguments, None, imports=(), pulse=reading.still_wanted(in_callback)
         )
     assert not psutil.pid_exists(int(mark.read_text()))
-
-
-def test_a_rerun_request_ends_it_outside_of_callbacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    class RerunError(BaseException):
-        pass
-
-    class State:
-        def __contains__(self, name: object) -> bool:
-            raise RerunError  # as Streamlit does at this point
-
-    monkeypatch.setattr(reading, "session_id", lambda: "one")
-    monkeypatch.setattr(reading.st, "session_state", State())
-    with pytest.raises(RerunError):
-        reading.still_wanted()()
-    reading.still_wanted(in_callback=True)()

@@ -52,24 +52,3 @@ def test_each_reply_of_the_hub_is_reported_and_a_good_one_shown(
     page.button(key="train_hub_glue/cola").click().run()
     assert not page.exception and not page.error
     assert any("64 rows" in text.value for text in page.markdown)
-
-
-def test_a_broken_download_and_a_missing_hub_are_reported(
-    open_page: OpenPage, hub: LoopbackHub, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name, _ = tasks.get("glue/cola").hub or ("", "")
-    hub.add(name, repository, kind="datasets")
-    hub.cut["cola/train-00000-of-00001.parquet"] = 500
-    hub.down_after_cut = True
-    page = open_page("train", train_tasks="glue/cola", **{"train_from.glue/cola": "Hugging Face hub"})
-    page.button(key="train_hub_glue/cola").click().run()
-    assert "could not be downloaded from the hub" in page.error[0].value and page.button(key="launch").disabled
-    with looking_at("http://127.0.0.1:9", tmp_path / "other", monkeypatch, offline=True):
-        st.cache_data.clear()
-        page.run()
-        assert "is not on this machine and the hub cannot be reached" in page.error[0].value
-        assert "give a folder with train and validation files" in page.error[0].value
-    hub.down = hub.down_after_cut = False
-    st.cache_data.clear()
-    page.run()
-    assert not page.exception and not page.error and not page.button(key="launch").disabled

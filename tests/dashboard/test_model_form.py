@@ -9,8 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.inputs import model_form
-from dashboard.whatif.form import run_title
-from isoviz.exploring import measuring, results
+from isoviz.exploring import measuring
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
 from isoviz.models import sources
@@ -18,12 +17,10 @@ from isoviz.models.families import CLASSIFIERS
 from isoviz.models.published import PUBLISHED
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
-from tests.dashboard.made_up import config, result, row
-from tests.dashboard.reading import ROWS, address, drawn, errors, keep, key_for, texts
+from tests.dashboard.reading import ROWS, address, errors, keep, key_for, texts
 from tests.hub_client import looking_at
 from tests.jobs.here import work_here
 from tests.loopback_hub import LoopbackHub, Repository, serving
-from tests.models import readers
 from tests.tiny import TinyModels, without_a_weight
 
 NAME = "acme/tiny"
@@ -63,29 +60,6 @@ def test_cached_models_are_offered_with_their_size(open_page: OpenPage, publishe
     assert page.query_params[FIELD] == ["demo/tiny-bert", NAME]
     again = open_page("train", **{FIELD: NAME})
     assert again.multiselect(key=FIELD).value == [NAME]
-
-
-def test_directories_are_checked_where_they_are_typed(
-    open_page: OpenPage, tiny_models: TinyModels, tmp_path: Path
-) -> None:
-    page = at(open_page("train", train_max_length="48"), model_form.FOLDER)
-    absent = f"{tmp_path}/none"
-    outside = ("/no/such", "cannot be read from the browser")
-    for typed, message in (
-        outside,
-        (absent, f"not readable: '{absent}'"),
-        (str(tmp_path), "holds no model"),
-        ("", "Enter a"),
-    ):
-        page.text_input(key=f"{FIELD}.folder").set_value(typed)
-        page.button[_button(page, "Add it")].click().run()
-        assert any(message in error for error in errors(page)), message
-        assert page.multiselect(key=FIELD).value == ["demo/tiny-bert"]
-    folder = str(tiny_models("bert"))
-    page.text_input(key=f"{FIELD}.folder").set_value(folder)
-    page.button[_button(page, "Add it")].click().run()
-    assert errors(page) == [] and page.multiselect(key=FIELD).value == ["demo/tiny-bert", folder]
-    assert "local directory, " in texts(page)
 
 
 def _button(page: AppTest, label: str) -> int:
@@ -152,58 +126,9 @@ def test_refusals_of_the_hub_are_reported_beside_the_field(
     assert page.button(key={"train": "launch", "explore": "explore_look"}[where]).disabled
 
 
-def test_a_broken_download_is_reported_beside_the_field_and_can_be_retried(
-    open_page: OpenPage, hub: LoopbackHub, published: str, cola: Path
-) -> None:
-    request = ViewRequest(NAME, "glue/cola", str(cola), max_rows=24)
-    page = open_page("explore", **address(request))
-    assert errors(page) == [] and "to download" in texts(page)
-    hub.cut["model.safetensors"], hub.down_after_cut = 2000, True
-    assert _work(request) == "failed"
-    page = open_page("explore", **address(request))
-    (error,) = errors(page)
-    assert "the download stopped after" in error and "try again" in error
-    assert page.button(key="explore_look").label == "Retry"
-    hub.down = False
-    assert _work(request) == "none"  # here it has another key
-    model_form.forget()
-    page = open_page("explore", **address(request))
-    assert errors(page) == [] and len(drawn(page)) > 3
-    assert f"in this machine's hub cache, {sources.resolve(NAME).size / 1000:.1f} kB" in texts(page)
-
-
 def _work(request: ViewRequest) -> str:
     """Runs the job in this process; returns its state."""
     return work_here(VIEW, key_for(request), request.as_json()).status
-
-
-def test_a_decoder_is_explored_and_not_fine_tuned_to_answer(
-    open_page: OpenPage, cola: Path, tmp_path: Path, store: Store
-) -> None:
-    folder = str(readers.make("GPT2", tmp_path / "decoder"))
-    page = open_page("train", **{FIELD: folder}, train_tasks="demo/qa")
-    (error,) = errors(page)
-    assert "a decoder: it can be fine-tuned for classification, regression, not for span" in error
-    assert page.button(key="launch").disabled
-    request = ViewRequest(folder, "glue/cola", str(cola), max_rows=24, without_sinks=True)
-    facts, arrays = measuring.compute(request, lambda done, total, text: None)
-    key = key_for(request)
-    results.STORE.publish(key, facts, arrays)
-    assert any("left out as attention sinks" in note for note in facts["layers"]["notes"])
-    page = open_page("explore", **address(request, explore_pooling="cls", explore_without_sinks="true"))
-    assert errors(page) == [] and len(drawn(page)) > 3
-    assert "without attention sinks in tokens and means" in texts(page)
-    assert page.segmented_control(key="explore_pooling").options == ["last", "mean", "tokens"]
-    assert "Layer 2, last token" in "\n".join(element.value for element in page.header)
-
-
-def test_explore_takes_one_model(open_page: OpenPage, tiny_models: TinyModels) -> None:
-    field, folder = "explore_model", str(tiny_models("roberta"))
-    page = at(open_page("explore"), model_form.FOLDER, field)
-    page.text_input(key=f"{field}.folder").set_value(folder)
-    page.button[_button(page, "Take it")].click().run()
-    assert errors(page) == [] and page.selectbox(key=field).value == folder
-    assert page.query_params[field] == folder
 
 
 def test_the_papers_models_are_offered(open_page: OpenPage) -> None:
@@ -257,9 +182,3 @@ def test_explore(open_page: OpenPage, holed: Path, cola: Path) -> None:
     assert figures and all(
         f"{holed} \\u00b7 random weights" in figure or f"{holed} · random" in figure for figure in figures
     )
-
-
-def test_whatif_names_such_a_run() -> None:
-    ended = result(0.5, 0.25).model_copy(update={"random_weights": LACKS})
-    assert " · random weights · " in run_title(row("r", config(), outcome=ended))
-    assert "random" not in run_title(row("r", config(), outcome=result(0.5, 0.25)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import shlex
 from pathlib import Path
 
@@ -14,8 +13,8 @@ from dashboard.train import own_form
 from isoviz.runs.store import Store
 from isoviz.tasks.protocol import OwnTask
 from tests import tiny
-from tests.dashboard.conftest import Offered, OpenPage
-from tests.dashboard.reading import drawn, errors, mounted, texts
+from tests.dashboard.conftest import OpenPage
+from tests.dashboard.reading import errors, mounted, texts
 from tests.dashboard.test_train_page import _one_cpu, launch, numbers  # noqa: F401
 
 MOODS = ["glad", "sad", "calm"]
@@ -79,21 +78,6 @@ def test_a_file_becomes_a_task_and_its_run(open_page: OpenPage, store: Store, re
     assert arguments[arguments.index("--text") + 1] == "Was gesagt wurde"
     assert arguments[arguments.index("--share") + 1] == "0.3"
     assert arguments[arguments.index("--split-seed") + 1] == "7"
-
-
-def test_kind_can_be_corrected(open_page: OpenPage, store: Store, reviews: Path) -> None:
-    page = choose(own(open_page, reviews), label="Sterne")
-    assert "Inferred: class" in texts(page)
-    page = choose(page, kind="regression")
-    assert errors(page) == []
-    assert not [frame for frame in page.dataframe if "class" in frame.value]
-    page = choose(page, label="Laune")
-    assert any("30 rows are invalid" in error for error in errors(page))
-    listed = next(frame.value for frame in page.dataframe if "what is wrong" in frame.value)
-    assert set(listed["what is wrong"]) == {"'Laune' must be a number"}
-    assert page.button(key="launch").disabled
-    launch(choose(page, label="Sterne"))
-    assert {row.config.own.kind for row in store.list() if row.config.own} == {"regression"}
 
 
 def test_order_of_classes_can_be_changed(open_page: OpenPage, store: Store, reviews: Path) -> None:
@@ -175,21 +159,7 @@ def test_the_address_restores_the_form(open_page: OpenPage, reviews: Path) -> No
     assert numbers(page)["Runs"] == "2"
 
 
-def test_another_file_is_guessed_again(open_page: OpenPage, reviews: Path, tmp_path: Path) -> None:
-    page = choose(own(open_page, reviews), label="Laune", kind="seq2seq")
-    other = tmp_path / "pairs.jsonl"
-    rows = [{"sentence": f"one two three {row}", "Laune": "so so so", "label": row % 2} for row in range(20)]
-    pd.DataFrame(rows).to_json(other, orient="records", lines=True)
-    page.text_input(key="train_data.own").set_value(str(other)).run()
-    assert (page.selectbox(key="train_own.text").value, page.selectbox(key="train_own.label").value) == (
-        "sentence",
-        "label",
-    )
-    assert page.selectbox(key="train_own.kind").value == own_form.INFERRED
-    assert errors(page) == []
-
-
-def test_rows_of_a_task_are_sampled_on_request(open_page: OpenPage, tmp_path: Path, offered: Offered) -> None:
+def test_rows_of_a_task_are_sampled_on_request(open_page: OpenPage, tmp_path: Path) -> None:
     folder = tiny.write("regression", tmp_path / "stsb")
     page = open_page("train", **{"train_tasks": "glue/stsb", "train_data.glue/stsb": str(folder)})
     assert errors(page) == []
@@ -204,9 +174,6 @@ def test_rows_of_a_task_are_sampled_on_request(open_page: OpenPage, tmp_path: Pa
     assert charts[2].startswith("Histogram, Labels: train ")
     names = ["sentence1-words-per-row", "sentence2-words-per-row", "Labels"]
     assert [figure["name"] for figure in mounted(page)] == [f"isoviz-rows-glue-stsb-{name}" for name in names]
-    bars = pd.read_parquet(io.BytesIO(offered["isoviz-rows-glue-stsb-histograms.parquet"]()))
-    assert bars.groupby(["histogram", "split"])["rows"].sum().tolist() == [24, 12] * 3
-    assert sum(len(trace["y"]) for figure in drawn(page) for trace in figure["data"]) == len(bars)
 
 
 def test_direction_of_a_translation(open_page: OpenPage, store: Store, tmp_path: Path, tiny_models: object) -> None:

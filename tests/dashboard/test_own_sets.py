@@ -16,7 +16,6 @@ from streamlit.testing.v1 import AppTest
 from dashboard.inputs import model_form
 from isoviz import vectors
 from isoviz.access.service import Service
-from isoviz.errors import AccessError
 from isoviz.exploring import maps, measuring, results, user_sets, vector_view
 from isoviz.exploring.maps import MapRequest
 from isoviz.exploring.request import Rows, ViewRequest, key_of
@@ -89,26 +88,6 @@ def results_of(key: str) -> dict[str, float]:
     }
 
 
-def test_the_slow_measures_begin_after_the_first_pictures(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests: list[str] = []
-
-    def refuse(_: Service, request: ViewRequest, key: str) -> JobState:
-        requests.append(key)
-        raise AccessError("too many jobs")
-
-    monkeypatch.setattr(Service, "start_view", refuse)
-    page = open_page("explore", explore_at="My vectors", explore_vectors=_stored_set(), **OPEN).run()
-    assert drawn(page) and "Still being computed" in texts(page)
-    assert 1 <= len(requests) <= 3, "a refusal is not asked again and again"
-
-
-def test_vectors_without_labels_have_everything_that_needs_none(
-    open_page: OpenPage, computed_here: list[ViewRequest]
-) -> None:
-    page = open_page("explore", explore_at="My vectors", explore_vectors=_stored_set()).run()
-    assert errors(page) == [] and page.selectbox(key="explore_colour").options == ["clusters of this map", "nothing"]
-
-
 def test_an_upload_is_kept_and_named_in_the_address(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
     page = _upload(open_page("explore", explore_at="My vectors"), "mine.csv", _csv())
     assert errors(page) == []
@@ -119,14 +98,6 @@ def test_an_upload_is_kept_and_named_in_the_address(open_page: OpenPage, compute
     assert "explore_vectors" not in page.query_params
     with pytest.raises(KeyError):
         vectors.load(key)
-
-
-def test_a_bad_upload_is_reported_beside_the_field(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
-    content = _csv().replace(b"t3,red", b"t2,red")
-    page = _upload(open_page("explore", explore_at="My vectors"), "mine.csv", content)
-    (message,) = errors(page)
-    assert "the id 't2' is already in row 3" in message
-    assert "explore_vectors" not in page.query_params and computed_here == []
 
 
 def test_bad_rows_are_counted_and_left_out_on_request(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
@@ -140,17 +111,6 @@ def test_bad_rows_are_counted_and_left_out_on_request(open_page: OpenPage, compu
     page = _upload(page, "again.jsonl", content)
     assert errors(page) == [] and vectors.load(str(page.query_params["explore_vectors"])).n == len(POINTS) - 2
     assert any("the first is row 5" in warning.value for warning in page.warning)
-
-
-def test_a_column_that_cannot_hold_vectors_is_refused_beside_the_field(
-    open_page: OpenPage, computed_here: list[ViewRequest]
-) -> None:
-    packed = io.BytesIO()
-    pd.DataFrame({"when": pd.Timestamp("2026-01-01"), "vector": POINTS.tolist()}).to_parquet(packed)
-    page = open_page("explore", explore_at="My vectors")
-    page.session_state["explore_own.vectors.points"] = "when"
-    (message,) = errors(_upload(page, "mine.parquet", packed.getvalue()))
-    assert "Column 'when' holds timestamp" in message and computed_here == []
 
 
 def test_a_link_to_vectors_that_are_gone_says_so(open_page: OpenPage) -> None:
@@ -222,18 +182,6 @@ def test_two_sets_of_the_same_ids_are_linked(open_page: OpenPage, computed_here:
     page.run()
     assert errors(page) == []
     assert f"{right.sum()} of them selected in view 1" in texts(page)
-
-
-def test_a_path_outside_the_folders_is_refused(
-    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    np.save(tmp_path / "a.npy", POINTS)
-    monkeypatch.setenv("ISOVIZ_ROOTS", str(tmp_path / "shared"))
-    page = open_page("explore", explore_at="My vectors", **{"explore_own.vectors.from": "Path on the server"})
-    page.text_input(key="explore_own.vectors.path").set_value(str(tmp_path / "a.npy")).run()
-    (message,) = errors(page)
-    assert "cannot be read from the browser" in message
-    assert f"python -m isoviz app --roots {tmp_path / 'shared'} {tmp_path}" in texts(page)
 
 
 def test_a_database_whose_password_the_page_forgets(

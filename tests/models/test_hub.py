@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,12 +11,12 @@ from huggingface_hub import hf_hub_download
 
 from isoviz.__main__ import main
 from isoviz.errors import ModelError
-from isoviz.hub import forget_answers, offline
+from isoviz.hub import forget_answers
 from isoviz.models import cache, hub, sentences, sources
 from isoviz.runs.store import Store
 from tests.hub_client import looking_at
 from tests.loopback_hub import Repository, serving
-from tests.models import readers, sentence_folders
+from tests.models import sentence_folders
 from tests.tiny import embed
 
 NAME = "acme/tiny"
@@ -77,15 +74,6 @@ def test_found_fetched_and_pinned(server, published, tiny_models):
     assert (embed(fetched, [["w1 w2"]]) == embed(local, [["w1 w2"]])).all()
 
 
-def test_a_large_file_of_the_cache_is_not_read_to_know_it(server, published, tiny_models, monkeypatch):
-    read = []
-    digest = hashlib.file_digest
-    monkeypatch.setattr("hashlib.file_digest", lambda stream, kind: read.append(stream.name) or digest(stream, kind))
-    fetched = sources.fetch(sources.resolve(NAME))
-    assert [Path(name).name for name in read] == ["config.json"]
-    assert fetched.fingerprint == sources.resolve(str(tiny_models("bert"))).fingerprint
-
-
 def test_a_revision_is_found_and_cached_separately(server, published, tiny_models):
     other = server.add(NAME, tiny_models("roberta"), branch="refs/pr/1")
     fetched = sources.fetch(sources.resolve(f"{NAME}@refs/pr/1"))
@@ -100,13 +88,6 @@ def test_a_revision_is_found_and_cached_separately(server, published, tiny_model
         assert sources.resolve(name).revision == entry.revision
     with pytest.raises(ModelError, match="has no such revision"):
         sources.resolve(f"{NAME}@nowhere")
-
-
-def test_main_that_moved_is_not_followed_behind_ones_back(server, published, tiny_models):
-    sources.fetch(sources.resolve(NAME))
-    moved = server.add(NAME, tiny_models("roberta"))
-    assert sources.resolve(NAME).revision == published != moved
-    assert sources.resolve(f"{NAME}@{moved}").revision == moved
 
 
 def test_modules_that_another_library_left_out_are_fetched(server, tiny_models, tmp_path):
@@ -146,23 +127,6 @@ def test_training_records_the_commit(server, published, cola, tmp_path):
     assert events[-1].kind == "finished"
 
 
-def test_measure_reports_the_commit(server, published, cola, capsys):
-    words = ["measure", "--model", NAME, "--task", "glue/cola", "--data", str(cola), "--pooling", "mean", "--json"]
-    assert main(words) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["cloud"]["model_revision"] == published and document["n"] == 32
-
-
-def test_a_decoder_is_measured_and_not_fine_tuned_to_answer(server, tmp_path, cola, capsys):
-    server.add("acme/decoder", readers.make("GPT2", tmp_path / "gpt2", "LMHeadModel"))
-    task = ("--task", "glue/cola", "--data", cola)
-    line = only_line(capsys, "train", "--model", "acme/decoder", "--task", "demo/qa")
-    assert "a decoder: it can be fine-tuned for classification, regression, not for span (families that can: " in line
-    assert main(["measure", "--model", "acme/decoder", *map(str, task), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["cloud"]["pooling"] == "last" and document["output_embeddings"]["n"] == 64
-
-
 @pytest.mark.parametrize("verb", ["measure", "train"])
 def test_not_found_and_gated_end_in_one_line(server, tiny_models, capsys, verb):
     assert "'acme/nothing' is not on the hub" in only_line(capsys, verb, "--model", "acme/nothing")
@@ -190,26 +154,6 @@ def test_a_broken_download_is_reported_and_the_next_one_finishes(server, publish
     assert sources.resolve(NAME).kind == "cached"
 
 
-def test_a_separate_process_also_reports_one_line(server, published):
-    """The libraries log their retries to stderr, and the tests' log handlers do not capture those of a separate process."""
-    server.cut["model.safetensors"], server.down_after_cut = 2000, True
-    code = "import sys; from isoviz.__main__ import main; print(*(main(['train', '--model', name]) for name in sys.argv[1:]))"
-    command = [sys.executable, "-c", code, "acme/none", NAME]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "2 2", done.stderr
-    unknown, cut = done.stderr.strip().splitlines()
-    assert unknown.startswith("isoviz: --model: ") and "is not on the hub" in unknown
-    assert cut.startswith("isoviz: --model: ") and "the download stopped after" in cut
-
-
-def test_a_dropped_connection_resumes(server, published, tiny_models, monkeypatch):
-    monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 500)  # it keeps only complete chunks
-    server.cut["model.safetensors"] = 2000
-    fetched = sources.fetch(sources.resolve(NAME))
-    assert server.downloads().count("model.safetensors") == 2 and "bytes=2000-" in server.ranges
-    assert fetched.fingerprint == sources.resolve(str(tiny_models("bert"))).fingerprint
-
-
 def test_half_a_model_is_no_model_and_is_finished_when_it_can_be(server, published, monkeypatch, tmp_path):
     sources.resolve(NAME)  # its configuration is in the cache now
     assert cache.models() == []
@@ -235,14 +179,6 @@ def test_offline_is_reported_with_advice(tmp_path, monkeypatch, capsys, nothing_
             hub.search("tiny")
     with looking_at("http://127.0.0.1:9", tmp_path / "cache", monkeypatch, offline=True):
         assert "HF_HUB_OFFLINE is set" in only_line(capsys, "train", "--model", "acme/tiny")
-
-
-def test_offline_is_checked_once(server):
-    for _ in range(3):
-        assert offline() is None
-    assert server.asked == ["HEAD /"]
-    forget_answers()
-    assert offline() is None and len(server.asked) == 2
 
 
 def test_code_that_comes_with_a_model_is_refused_and_pickles_too(server, tiny_models, published):

@@ -10,7 +10,7 @@ import pytest
 
 from isoviz import vectors
 from isoviz.errors import InputError
-from isoviz.tables import arrays, catalogue, formats
+from isoviz.tables import catalogue
 from isoviz.vectors import columns as table_columns
 from isoviz.vectors import reading
 from tests.tables.samples import BYTES, POINTS, SAMPLES, WORDS
@@ -98,12 +98,6 @@ def test_a_gzipped_file_that_is_a_thousand_times_larger_is_refused(tmp_path: Pat
         vectors.read(tmp_path / "a.csv.gz")
 
 
-@pytest.mark.parametrize("slug", [slug for slug, one in catalogue.catalogue().items() if one.shapes is not None])
-def test_an_array_that_is_not_there_is_refused_with_the_names_that_are(slug: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"contains no array 'none' \(it has: .*points"):
-        arrays.read(_written(tmp_path, slug), "none")
-
-
 @pytest.mark.parametrize(
     "name, content, advice",
     [
@@ -128,8 +122,3 @@ def test_a_missing_package_is_named_with_its_extra(tmp_path: Path, monkeypatch: 
     }.items():
         with pytest.raises(InputError, match=extra):
             vectors.read(_written(tmp_path, slug))
-
-
-def test_an_array_is_no_table(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="labels: 'a.npy' is a NumPy array, which has no columns; give a table"):
-        formats.read(_written(tmp_path, "npy"), "labels")

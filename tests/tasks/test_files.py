@@ -12,7 +12,6 @@ from isoviz.tasks import checking, files, own
 from isoviz.tasks.protocol import OwnTask
 
 COLA = tasks.get("glue/cola")
-MRPC = tasks.get("glue/mrpc")
 
 
 def frame(n=6, **columns):
@@ -48,18 +47,6 @@ def test_every_format_gives_the_same_rows(tmp_path, suffix):
     assert data.fingerprint == reference.fingerprint
 
 
-def test_fingerprint_follows_the_content(tmp_path):
-    one = tasks.load(COLA, write(tmp_path / "a", ".csv", train=frame(), validation=frame()))
-    other = tasks.load(COLA, write(tmp_path / "b", ".csv", train=frame(8), validation=frame()))
-    assert one.fingerprint != other.fingerprint
-
-
-def test_labels_by_name(tmp_path):
-    named = frame(label=["unacceptable", "acceptable"] * 3)
-    data = tasks.load(COLA, write(tmp_path, ".csv", train=named, validation=frame()))
-    assert data.train["label"].tolist() == [0, 1] * 3
-
-
 def test_labels_and_texts_keep_their_zeros(tmp_path):
     lines = [f"{text},{label}" for text in ("007", "1.50", "12") for label in ("01", "1")]
     (tmp_path / "own.csv").write_text("\n".join(["text,label", *lines * 4]) + "\n")
@@ -76,7 +63,6 @@ def test_labels_and_texts_keep_their_zeros(tmp_path):
         (["1.5", "+2e3", " 3"], [1.5, 2000.0, 3.0]),
         (["01", "1", "2"], ["01", "1", "2"]),
         (["01.0", "1", "2"], ["01.0", "1", "2"]),
-        (["00.5", "1", "2"], [0.5, 1.0, 2.0]),
         (["0x1", "2", "3"], ["0x1", "2", "3"]),
         (["nan", "1", "2"], ["nan", "1", "2"]),
         (["true", "FALSE", ""], [True, False, None]),
@@ -120,43 +106,6 @@ def test_a_quote_that_is_never_closed_takes_no_rows_silently(tmp_path, rows, fau
         files.tabular(tmp_path / "a.csv")
 
 
-def test_a_stray_quote_within_a_cell_is_a_character(tmp_path):
-    (tmp_path / "a.csv").write_text('sentence,label\na 5" nail,0\n"b ""c""",1\n')
-    assert files.tabular(tmp_path / "a.csv")["sentence"].tolist() == ['a 5" nail', 'b "c"']
-
-
-def test_lines_of_spaces_are_no_rows(tmp_path):
-    (tmp_path / "a.csv").write_text("  \nsentence,label,note\na,1\n   \nb,0,c\n  \n")
-    table = files.tabular(tmp_path / "a.csv")
-    assert table["sentence"].tolist() == ["a", "b"] and table["label"].tolist() == [1, 0]
-    (tmp_path / "a.csv").write_text("sentence\n  \na\n\n   \nb\n")
-    assert files.tabular(tmp_path / "a.csv")["sentence"].tolist() == ["a", "b"]
-
-
-@pytest.mark.parametrize(
-    ("header", "names"),
-    [("a,a,a.1", ["a", "a.2", "a.1"]), ("a,a,a,,", ["a", "a.1", "a.2", "Unnamed: 3", "Unnamed: 4"])],
-)
-def test_two_columns_of_one_name_take_no_other_columns_name(tmp_path, header, names):
-    (tmp_path / "a.csv").write_text(f"{header}\n" + ",".join("x" * len(names)) + "\n")
-    assert files.tabular(tmp_path / "a.csv").columns.tolist() == names
-
-
-@pytest.mark.parametrize("line", ['{"sentence": "a", "label": 1, "label": 0}', '{"x": {"y": 1, "y": 2}}'])
-def test_a_key_that_is_twice_in_an_object_is_refused(tmp_path, line):
-    write(tmp_path, ".jsonl", train=frame(), validation=frame())
-    with (tmp_path / "train.jsonl").open("a") as stream:
-        stream.write(line + "\n")
-    with pytest.raises(DataError, match=r"line 7 .*'(label|y)'"):
-        tasks.load(COLA, tmp_path)
-
-
-def test_sharded_name_of_a_download(tmp_path):
-    frame().to_parquet(tmp_path / "train-00000-of-00001.parquet")
-    frame().to_parquet(tmp_path / "validation-00000-of-00001.parquet")
-    assert len(tasks.load(COLA, tmp_path).train) == 6
-
-
 @pytest.mark.parametrize(
     ("train", "messages"),
     [
@@ -178,25 +127,6 @@ def test_rows_that_cannot_serve_the_task_are_named_in_one_line(tmp_path, train, 
     assert [message for message in messages if message not in str(caught.value)] == []
 
 
-def test_missing_columns_of_parquet(tmp_path):
-    write(tmp_path, ".parquet", train=frame(), validation=frame())
-    with pytest.raises(DataError, match="sentence1, sentence2"):
-        tasks.load(MRPC, tmp_path)
-
-
-def test_wrong_encoding_of_the_header(tmp_path):
-    (tmp_path / "a.csv").write_bytes("größe,label\nx,0\n".encode("latin-1"))
-    with pytest.raises(DataError, match=r"a.csv is not UTF-8 \(byte 0xf6 at position 2\)"):
-        files.tabular(tmp_path / "a.csv")
-
-
-@pytest.mark.parametrize("content", [b"\n \r\n", b"\xef\xbb\xbf"])
-def test_a_file_of_empty_lines_is_empty(tmp_path, content):
-    (tmp_path / "a.csv").write_bytes(content)
-    with pytest.raises(DataError, match="a.csv is empty"):
-        files.tabular(tmp_path / "a.csv")
-
-
 @pytest.mark.parametrize("suffix", files.allowed())
 def test_empty_and_broken_files(tmp_path, suffix):
     write(tmp_path, suffix, train=frame(), validation=frame())
@@ -213,15 +143,7 @@ def test_a_line_that_is_not_json_is_named(tmp_path):
     write(tmp_path, ".jsonl", train=frame(), validation=frame())
     lines = (tmp_path / "train.jsonl").read_text().splitlines()
     (tmp_path / "train.jsonl").write_text("\n".join([*lines[:3], '{"sentence": "cut off', *lines[3:]]))
-    with pytest.raises(DataError, match=r"train.jsonl cannot be read as jsonl: line 4 is not JSON"):
-        tasks.load(COLA, tmp_path)
-
-
-def test_two_hundred_megabytes_of_csv(tmp_path):
-    write(tmp_path, ".csv", train=frame(), validation=frame())
-    with open(tmp_path / "train.csv", "wb") as stream:
-        stream.truncate(200_000_000)  # sparse: takes no room
-    with pytest.raises(DataError, match="'train.csv' has 200 MB; CSV is read up to 100 MB here, save it as parquet"):
+    with pytest.raises(DataError, match=r"train.jsonl cannot be read as JSON lines: line 4 is not JSON"):
         tasks.load(COLA, tmp_path)
 
 
@@ -236,16 +158,6 @@ def test_folders(tmp_path):
     write(tmp_path, ".parquet", train=frame())
     with pytest.raises(DataError, match=r"several files for the train split .*train.csv, train.parquet"):
         tasks.load(COLA, tmp_path)
-
-
-def test_no_data_and_no_network_gives_advice():
-    with pytest.raises(DataError, match="hub cannot be reached.*give a folder"):
-        tasks.load(COLA)
-
-
-def test_generated_tasks_take_no_folder(tmp_path):
-    with pytest.raises(DataError, match="takes no data folder"):
-        tasks.load(tasks.get("demo/acceptability"), tmp_path)
 
 
 def test_report_counts_labels_and_notes_overlap(tmp_path):
@@ -308,33 +220,6 @@ def test_a_stored_run_finds_the_rows_that_it_was_trained_on():
     assert files.chosen(2_000)(67_349)[:4].tolist() == [12, 14, 20, 45]
 
 
-def test_only_the_row_groups_that_are_needed_are_read(tmp_path, monkeypatch):
-    import pyarrow.parquet
-
-    table = frame(1000, sentence=[f"text {i}" for i in range(1000)])
-    write(tmp_path, ".parquet", train=table, validation=table)
-    table.to_parquet(tmp_path / "validation.parquet", row_group_size=10)
-    read = []
-    group = pyarrow.parquet.ParquetFile.read_row_group
-
-    def counted(self, number, columns):
-        read.append((number, tuple(columns)))
-        return group(self, number, columns=columns)
-
-    monkeypatch.setattr(pyarrow.parquet.ParquetFile, "read_row_group", counted)
-    read_back = files.read([tmp_path / "validation.parquet"], {"sentence": "sentence"}, files.first(15))
-    assert len(read_back) == 15
-    assert read == [(0, ("sentence",)), (1, ("sentence",))]
-
-
-def test_faults_in_capped_rows_keep_their_number_in_the_file(tmp_path):
-    table = frame(50, sentence=[""] * 50)
-    write(tmp_path, ".parquet", train=table, validation=frame())
-    number = int(np.random.default_rng(0).choice(50, size=2, replace=False).min()) + 1
-    with pytest.raises(DataError, match=rf"empty 'sentence' in 2 rows \({number}, "):
-        tasks.load(COLA, tmp_path, max_train=2)
-
-
 def test_tsv_with_stray_quotes(tmp_path):
     write(tmp_path, ".tsv", train=frame(), validation=frame())
     (tmp_path / "train.tsv").write_text('sentence\tlabel\n"open\t0\nmore\t1\nclose"\t0\n')
@@ -357,12 +242,3 @@ def test_every_fault_of_every_row_is_listed(tmp_path):
     ]
     assert problems.first[1].value == "9"
     assert tasks.problems(COLA, write(tmp_path / "good", ".csv", train=frame(), validation=frame())).count == 0
-
-
-def test_report_has_lengths(tmp_path):
-    train = frame(4, sentence=["a", "a b", "a b c", "a b c d e"])
-    report = tasks.check_data(COLA, write(tmp_path, ".csv", train=train, validation=frame()))
-    lengths = report.lengths["train"]["sentence"]
-    assert (lengths.low, lengths.median, lengths.high) == (1, 2.5, 5)
-    assert lengths.counts == (1, 1, 1, 0, 1)
-    assert report.values == {}

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-
 import pandas as pd
 import pytest
 
 from isoviz import tasks
-from isoviz.__main__ import main
-from isoviz.config import RunConfig
 from isoviz.errors import DataError, InputError
-from isoviz.runs import planning
 from isoviz.tasks import own
 from isoviz.tasks.protocol import OwnTask
 
@@ -56,15 +50,6 @@ def test_one_file_becomes_two_splits_that_share_no_text(tmp_path):
     assert loaded(tmp_path / "reviews.csv", other)[1].fingerprint != data.fingerprint
 
 
-def test_own_validation_is_used(tmp_path):
-    saved(tmp_path, reviews(12), "train.csv")
-    saved(tmp_path, reviews(5), "validation.csv")
-    _, data = loaded(tmp_path)
-    assert (len(data.train), len(data.validation)) == (12, 5)
-    (tmp_path / "validation.csv").unlink()
-    assert len(loaded(tmp_path)[1].train) == 10
-
-
 @pytest.mark.parametrize(
     ("labels", "second", "kind"),
     [
@@ -98,16 +83,6 @@ def test_kind_and_classes_can_be_corrected(tmp_path):
     assert task.label_names[data.train["label"][0]] == ["1", "2", "10", "2"][number % 4]
 
 
-def test_texts_to_write_and_answers_to_find(tmp_path):
-    table = reviews(mood=[f"number {i}" for i in range(40)])
-    task, data = loaded(saved(tmp_path, table), OwnTask(text="Review text", label="mood"))
-    assert task.columns == ("source", "target")
-    assert data.train["source"][0].endswith(data.train["target"][0] + " is fine")
-    span_task = OwnTask(text="ask", second="Review text", label="mood", kind="span")
-    task, data = loaded(saved(tmp_path, table.assign(ask="which film ?"), "qa.csv"), span_task)
-    assert data.train["answer_starts"][0] == [9]
-
-
 def test_a_preview_shows_columns_and_first_rows(tmp_path):
     path = saved(tmp_path, reviews())
     shown = own.preview(path, 3)
@@ -120,12 +95,6 @@ def test_a_preview_shows_columns_and_first_rows(tmp_path):
     reviews().to_parquet(tmp_path / "r.parquet")
     reviews().to_json(tmp_path / "r.jsonl", orient="records", lines=True)
     assert own.preview(tmp_path / "r.parquet", 3).rows == own.preview(tmp_path / "r.jsonl", 3).rows == shown.rows
-
-
-def test_known_names_are_guessed(tmp_path):
-    pair = pd.DataFrame({"id": [1], "label": [0], "hypothesis": ["it is so here"], "premise": ["all of it is so"]})
-    guessed = own.guess_columns(own.preview(saved(tmp_path, pair)))
-    assert guessed == {"text": "premise", "second": "hypothesis", "label": "label"}
 
 
 @pytest.mark.parametrize(
@@ -173,28 +142,3 @@ def test_problems_are_listed_by_row_of_the_one_file(tmp_path):
     problems = tasks.problems(task, path)
     assert sorted(problem.row for problem in problems.first) == [4, 18, 31]
     assert problems.count == 3
-
-
-def test_the_configuration_keeps_everything_and_its_command_gives_it_back(tmp_path):
-    path = saved(tmp_path, reviews())
-    plan = {"data": str(path), "own": COLUMNS, "max_length": 32, "epochs": 1}
-    (config,) = planning.expand(["demo/tiny-bert"], ["own"], [("baseline", {})], [0], **plan)
-    assert config.own is not None
-    assert config.own.kind == "classification"
-    assert RunConfig.model_validate_json(config.model_dump_json()) == config
-    words = shlex.split(planning.command([config]))
-    assert words[words.index("--text") + 1] == "Review text"
-    from isoviz.__main__ import build_parser
-    from isoviz.commands.train import plan as planned
-
-    assert planned(build_parser().parse_args(words[3:])) == [config]
-
-
-def test_a_run_from_the_command_line(tmp_path, capsys):
-    path = saved(tmp_path, reviews())
-    words = ["train", "--task", "own", "--data", str(path), "--text", "Review text", "--label", "mood"]
-    code = main([*words, "--epochs", "1", "--max-length", "16", "--store", str(tmp_path / "store"), "--json"])
-    run = json.loads(capsys.readouterr().out)["runs"][0]
-    assert (code, run["status"]) == (0, "finished")
-    assert set(run["metrics"]) >= {"accuracy", "macro-f1", "matthews"}
-    assert run["config"]["own"]["label_names"] == ["calm", "glad", "sad"]

@@ -5,13 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
-from isoviz.errors import InputError
 from isoviz.tasks import spans
 
 WORDS = ["north", "Ärger", "crème", "42", "東京", "naïve", "x", "I", "😀", "don't", "mid-day", "(far)", "e\u0301tude"]
@@ -125,16 +123,3 @@ def test_the_best_span_is_found_over_all_features_by_brute_force():
                         best[row] = (score, contexts[row][begin[0] : places[last][1]])
     found_answers = spans.best_answers(windows, contexts, *logits, max_answer_length=3)
     assert found_answers == [best[0][1], best[1][1]]
-
-
-def test_no_span_among_the_best_is_an_empty_answer():
-    windows = spans.features(["q"], ["a b c"], TOKENIZERS[0], 20, 2)
-    logits = np.full((2, 1, 7), np.nan)
-    assert spans.best_answers(windows, ["a b c"], *logits) == [""]
-    assert spans.best_answers(spans.features([], [], TOKENIZERS[0], 20, 2), [], [], []) == []
-
-
-@pytest.mark.parametrize("stride", [-1, 9, 20])
-def test_an_overlap_that_leaves_no_room_is_refused(stride):
-    with pytest.raises(InputError, match=r"doc_stride: must be from 0 to 7 with max_length 12 \(got"):
-        spans.features(["q"], ["c"], TOKENIZERS[0], 12, stride)

@@ -11,7 +11,7 @@ import pytest
 from isoviz import vectors
 from isoviz.errors import InputError
 from isoviz.tables import formats
-from isoviz.vectors import Columns, TextSet, intake
+from isoviz.vectors import Columns, intake
 from isoviz.vectors.intake import ImportRequest
 
 CASES = {
@@ -38,27 +38,6 @@ def test_the_columns_say_whether_a_table_holds_texts(
     monkeypatch.setattr(formats, "read", lambda *given: calls.append(given) or read(*given))
     assert intake.import_file(ImportRequest("either", str(tmp_path / "a.csv"))).kind == kind
     assert len(calls) == 1
-
-
-def test_pairs_of_texts_are_kept_and_checked(tmp_path: Path) -> None:
-    pd.DataFrame({"id": [f"s{row}" for row in range(6)], "text": [f"text {row}" for row in range(6)]}).to_csv(
-        tmp_path / "t.csv", index=False
-    )
-    pd.DataFrame({"left": ["s0", "s1", "s2"], "right": ["s3", "s4", "s5"], "score": [1, 2, 3]}).to_csv(
-        tmp_path / "p.csv", index=False
-    )
-    order = ImportRequest("either", str(tmp_path / "t.csv"), relations=str(tmp_path / "p.csv"))
-    summary = intake.import_file(order)
-    assert (
-        (summary.kind, summary.relation)
-        == ("texts", "similarity")
-        == (summary.kind, intake.describe(summary.key).relation)
-    )
-    stored = vectors.load_any(summary.key)
-    assert isinstance(stored, TextSet) and stored.pairs is not None and stored.pairs["score"].tolist() == [1, 2, 3]
-    assert intake.import_file(ImportRequest("texts", order.file)).key != summary.key
-    with pytest.raises(InputError, match="no file"):
-        intake.import_file(ImportRequest("either", order.file, relations=str(tmp_path / "none.csv")))
 
 
 def test_labels_and_pairs_are_added_to_a_stored_set(tmp_path: Path) -> None:

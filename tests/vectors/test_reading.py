@@ -17,7 +17,6 @@ from safetensors.numpy import save_file
 
 from isoviz import vectors
 from isoviz.errors import InputError
-from isoviz.jobs.results import ARRAYS
 from isoviz.tables import catalogue
 from isoviz.vectors import Columns
 from isoviz.vectors import columns as table_columns
@@ -96,18 +95,6 @@ def test_columns_by_name_and_by_pattern(tmp_path: Path) -> None:
     assert vectors.read(tmp_path / "a.csv").d == 4, "without a pattern every column of numbers is a dimension"
 
 
-def test_annotations_may_be_in_a_file_beside_the_array(tmp_path: Path) -> None:
-    np.save(tmp_path / "a.npy", POINTS)
-    pd.DataFrame(KNOWN).to_csv(tmp_path / "known.csv", index=False)
-    read = vectors.read(tmp_path / "a.npy", beside=tmp_path / "known.csv")
-    assert read.columns["label"].tolist() == KNOWN["label"]
-
-
-def test_an_array_is_chosen_by_name(tmp_path: Path) -> None:
-    np.savez(tmp_path / "a.npz", one=POINTS, two=2 * POINTS)
-    np.testing.assert_array_equal(vectors.read(tmp_path / "a.npz", Columns(points="two")).points, 2 * POINTS)
-
-
 @pytest.mark.parametrize("suffix", [".npy", ".safetensors"])
 def test_a_large_file_is_mapped_and_kept_by_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
@@ -132,21 +119,6 @@ def test_a_large_file_is_mapped_and_kept_by_its_place(
     np.testing.assert_array_equal(vectors.load(key).points, POINTS)
 
 
-def test_a_large_file_that_cannot_be_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isoviz.vectors.sets.MOST_KEPT", 64)
-    np.save(tmp_path / "a.npy", POINTS.astype(np.float16))
-    with pytest.raises(InputError, match="are stored up to") as caught:
-        vectors.keep(vectors.read(tmp_path / "a.npy"))
-    assert "as float32" in caught.value.advice
-
-
-def test_a_set_that_is_removed_while_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    key = vectors.keep(vectors.from_points(POINTS))
-    (vectors.STORE.root / "results" / key / ARRAYS).unlink()
-    with pytest.raises(KeyError):
-        vectors.load_any(key)
-
-
 def test_pairs_are_similarities_or_relevance_by_their_columns(tmp_path: Path) -> None:
     WRITERS["a.csv"](tmp_path / "a.csv")
     pd.DataFrame({"left": ["t0", "t1", "t2"], "right": ["t3", "t4", "t5"], "score": [0.1, 0.5, 1]}).to_csv(
@@ -159,15 +131,6 @@ def test_pairs_are_similarities_or_relevance_by_their_columns(tmp_path: Path) ->
         tmp_path / "qrels.tsv", index=False, sep="\t"
     )
     assert vectors.read(tmp_path / "a.csv", relations=tmp_path / "qrels.tsv").relation == "relevance"
-
-
-def test_numbers_are_ids_too(tmp_path: Path) -> None:
-    pd.DataFrame({"id": range(12), **DIMENSIONS}).to_csv(tmp_path / "a.csv", index=False)
-    pd.DataFrame({"left": [0, 1, 2], "right": [3.0, 4.0, 5.0], "score": [1, 2, 3]}).to_csv(
-        tmp_path / "pairs.csv", index=False
-    )
-    read = vectors.read(tmp_path / "a.csv", relations=tmp_path / "pairs.csv")
-    assert read.pairs is not None and read.pairs["right"].tolist() == ["3", "4", "5"]
 
 
 def test_ids_keep_their_zeros(tmp_path: Path) -> None:
@@ -185,30 +148,6 @@ def test_labels_may_be_missing(tmp_path: Path) -> None:
     columns = vectors.read(tmp_path / "a.csv").columns
     assert columns.isna().sum().tolist() == [1, 1]
     assert columns["label"].dropna().tolist() == [1, 0] and columns["label"].dtype.kind == "i"
-
-
-def test_a_text_with_a_comma_in_a_file_of_semicolons(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("text;label\nSatz 1, mit Komma;0\nSatz 2, auch;1\n")
-    columns = vectors.read_texts(tmp_path / "a.csv").columns
-    assert columns["text"].tolist() == ["Satz 1, mit Komma", "Satz 2, auch"] and columns["label"].tolist() == [0, 1]
-
-
-def test_dictionaries_and_large_whole_numbers(tmp_path: Path) -> None:
-    texts = pa.array(["a", None, "b"]).dictionary_encode()
-    big = pa.array([2**60, 2**60 + 1, 3])
-    pa.parquet.write_table(
-        pa.table({"text": texts, "label": texts, "x": big, "y": pa.array([1, 2, 4])}), tmp_path / "a.parquet"
-    )
-    read = vectors.read(tmp_path / "a.parquet")
-    assert read.columns["text"].tolist() == ["a", "", "b"] and read.columns["label"].isna().tolist() == [
-        False,
-        True,
-        False,
-    ]
-    assert read.points[0].tolist() == [2.0**60, 1.0] and vectors.load(vectors.keep(read)).columns.equals(read.columns)
-    pa.parquet.write_table(pa.table({"review": texts, "v": pa.array([[2**60 + 1, 2]] * 3)}), tmp_path / "b.parquet")
-    assert vectors.read(tmp_path / "b.parquet").points[0, 0] == 2.0**60
-    assert vectors.read_texts(tmp_path / "b.parquet").columns["text"].tolist() == ["a", "", "b"]
 
 
 def test_a_set_is_kept_by_its_content(tmp_path: Path) -> None:
@@ -262,12 +201,6 @@ def test_a_file_without_a_header_keeps_its_first_vector(
         points, columns = vectors.reading.named_array(str(path), None, "vectors")
     np.testing.assert_allclose(points, FRACTIONS)
     assert columns == ["1", "2", "3"]
-
-
-@pytest.mark.parametrize("names", ["0,1,2", "1,2,3", "a,b,c", ",0,1"])
-def test_numbers_that_count_the_columns_are_a_header(tmp_path: Path, names: str) -> None:
-    path = write_csv(tmp_path / "a.csv", names, [",".join(map(str, row)) for row in FRACTIONS])
-    assert len(vectors.reading.array(str(path))) == 20
 
 
 @pytest.mark.parametrize("kind", ["number", "label", "time", "scale"])
@@ -361,36 +294,6 @@ def test_text_that_begins_like_a_vector_stays_text(tmp_path: Path, text: str) ->
     assert vectors.read(_cells(tmp_path / "a.csv", "said,x,y", rows)).facts["dimensions"] == ["x", "y"]
 
 
-def test_one_dimension_is_refused_with_its_column(tmp_path: Path) -> None:
-    path = _cells(tmp_path / "a.csv", "text,score", [f"a {row},{row}.5" for row in range(9)])
-    for read in (lambda: vectors.reading.array(str(path)), lambda: vectors.read(path)):
-        with pytest.raises(InputError, match=r"have 1 dimension \(column 'score'\); at least 2 are needed"):
-            read()
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pa.timestamp("us"),
-        pa.date32(),
-        pa.duration("s"),
-        pa.binary(),
-        pa.map_(pa.string(), pa.int64()),
-        pa.struct({"a": pa.int64()}),
-    ],
-    ids=str,
-)
-def test_a_column_of_another_type_is_refused_in_one_line(tmp_path: Path, kind: pa.DataType) -> None:
-    odd = pa.array([None] * 19, kind) if not pa.types.is_struct(kind) else pa.array([{"a": 1}] * 19, kind)
-    odd = pa.concat_arrays([odd, pa.array([[("k", 1)] if pa.types.is_map(kind) else b"x" if pa.types.is_binary(kind) else {"a": 1}
-                                           if pa.types.is_struct(kind) else 1], kind)])  # fmt: skip
-    pa.parquet.write_table(pa.table({"when": odd, "v": pa.array(FOURS.tolist())}), tmp_path / "a.parquet")
-    assert vectors.read(tmp_path / "a.parquet").d == 4
-    for read in (vectors.read, lambda path, columns: vectors.reading.array(str(path), columns.points)):
-        with pytest.raises(InputError, match="column 'when' holds .*, not numbers or lists of numbers"):
-            read(tmp_path / "a.parquet", Columns(points="when"))
-
-
 def test_bad_rows_are_counted_and_left_out_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [*FOURS.tolist()]
     rows[4], rows[9], rows[12] = [None], None, [1.0, float("nan"), 2.0, 3.0]
@@ -437,13 +340,6 @@ def test_the_first_line_of_labels_is_a_row_or_a_header_by_their_number(tmp_path:
         vectors.read(tmp_path / "a.npy", Columns(label="topic"), beside=tmp_path / "labels.tsv").columns["label"][0]
         == "a"
     )
-
-
-def test_a_table_beside_a_table_is_matched_by_ids(tmp_path: Path) -> None:
-    WRITERS["a.csv"](tmp_path / "a.csv")
-    pd.DataFrame({"id": KNOWN["id"][::-1], "label": range(12)}).to_csv(tmp_path / "labels.csv", index=False)
-    read = vectors.read(tmp_path / "a.csv", beside=tmp_path / "labels.csv")
-    assert read.columns["label"].tolist() == [*range(11, -1, -1)] and read.columns["text"].tolist() == KNOWN["text"]
 
 
 @pytest.mark.parametrize("above", [0, 10**9], ids=["streamed", "whole"])

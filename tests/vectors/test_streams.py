@@ -84,54 +84,12 @@ def test_the_vectors_match_the_whole_table(
     np.testing.assert_array_equal(streamed.astype(np.float32), POINTS)
 
 
-@pytest.mark.parametrize(
-    "name, content",
-    [
-        ("index.csv", ",x,y\n0,1.5,2\n1,3.5,4\n"),
-        ("twice.csv", "x,x,y\n1.5,2,3\n3.5,4,5\n"),
-        ("UPPER.CSV", "x,y\n1.5,2\n3.5,4\n"),
-        ("semicolons.csv", "text;x;y\na, b;1,5;2\nc;3,5;4\n"),
-        ("newline.csv", '"x\nof",y\n1.5,2\n3.5,4\n'),
-        ("blank.csv", "\n\nx;y\n1,5;2\n\n3,5;4\n"),
-        ("trailing.csv", "x,y\n1.5,2,\n3.5,4,\n"),
-    ],
-)
-def test_a_text_file_gives_the_same_vectors_whatever_its_size(
-    name: str, content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / name).write_text(content)
-    table = reading.array(str(tmp_path / name))
-    monkeypatch.setattr(table_columns, "STREAM_ABOVE", 0)
-    streamed = reading.array(str(tmp_path / name))
-    assert isinstance(streamed, np.memmap)
-    np.testing.assert_array_equal(streamed, table)
-    assert table[:, 0].tolist() == [1.5, 3.5]
-
-
-@pytest.mark.parametrize(
-    "content, row", [("0,2,3\n1,4,5\n", 1), ("1,2,3\n3,4,\n", 1), ("1,2,\n" * 5_000 + "3,4,5\n", 5_001)]
-)
-def test_cells_beyond_the_header_are_refused_whatever_the_size_of_the_file(
-    content: str, row: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "a.csv").write_text(f"x,y\n{content}")
-    for limit in (2**30, 0):
-        monkeypatch.setattr(table_columns, "STREAM_ABOVE", limit)
-        with pytest.raises(InputError, match=f"row {row} has more cells than"):
-            reading.array(str(tmp_path / "a.csv"))
-
-
 def test_an_empty_first_batch_hides_no_others(tmp_path: Path, streamed: None) -> None:
     schema = lists().schema
     with pa.OSFile(str(tmp_path / "a.arrow"), "wb") as sink, pa.ipc.new_stream(sink, schema) as stream:
         stream.write_batch(pa.RecordBatch.from_pylist([], schema=schema))
         stream.write_table(lists())
     np.testing.assert_array_equal(reading.array(str(tmp_path / "a.arrow")), POINTS)
-
-
-def test_whole_numbers_that_no_float_holds_are_no_other_type(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text(f'{{"x": 1.5, "y": 1}}\n{{"x": {2**53 + 1}, "y": {2**70}}}\n')
-    assert reading.array(str(tmp_path / "a.jsonl")).tolist() == [[1.5, 1.0], [2.0**53, 2.0**70]]
 
 
 def _ragged() -> pa.Table:
@@ -163,15 +121,6 @@ def test_a_fault_in_a_late_batch_has_its_row_and_column(
 ) -> None:
     with pytest.raises(InputError, match=message):
         reading.array(write(tmp_path, ending, table), field="in")
-
-
-def test_a_row_that_is_too_short_and_a_file_that_is_no_table(tmp_path: Path, streamed: None) -> None:
-    (tmp_path / "short.csv").write_text("x,y\n" + "1.5,2.5\n" * 3_000 + "3.5\n")
-    with pytest.raises(InputError, match="cannot be read as CSV: .*Expected 2 columns, got 1"):
-        reading.array(str(tmp_path / "short.csv"))
-    (tmp_path / "none.parquet").write_bytes(b"PAR1" + b"x" * 100)
-    with pytest.raises(InputError, match=r"'none\.parquet' cannot be read as Parquet"):
-        reading.array(str(tmp_path / "none.parquet"))
 
 
 @pytest.mark.usefixtures("streamed")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +10,6 @@ from isoviz.tables.protocol import Format, starts_with
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-def _table(path: Path, rows: int | None, as_text: Collection[str]) -> pa.Table:
-    import pyarrow.parquet
-
-    return pyarrow.parquet.ParquetFile(path).read()
 
 
 def _batches(path: Path, columns: list[str] | None, rows: int) -> Iterator[pa.Table]:
@@ -29,6 +23,6 @@ def _batches(path: Path, columns: list[str] | None, rows: int) -> Iterator[pa.Ta
 
 
 FORMATS = Format(
-    "parquet", "Parquet", (".parquet",), starts_with(b"PAR1"), "table", table=_table, batches=_batches,
+    "parquet", "Parquet", (".parquet",), starts_with(b"PAR1"), "table", batches=_batches,
     vectors="a column of lists (of fixed or of equal length), or one column per dimension", texts="a column",
 )  # fmt: skip

@@ -24,10 +24,9 @@ def _tensors(path: Path) -> dict[str, Any]:
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        reason = (
-            "Weights only load failed" in str(error) and "it holds other objects than tensors, which are never loaded"
-        )
-        raise refused(f"'{path.name}' is a PyTorch file that cannot be read: {reason or 'it is damaged'}") from error
+        objects = "Weights only load failed" in str(error)
+        reason = "it holds other objects than tensors, which are never loaded" if objects else "it is damaged"
+        raise refused(f"'{path.name}' is a PyTorch file that cannot be read: {reason}") from error
     if isinstance(content, (list, tuple)) and content and all(isinstance(one, torch.Tensor) for one in content):
         if len({one.shape for one in content}) == 1 and content[0].ndim == 1:
             content = torch.stack(list(content))  # one vector per text
@@ -45,9 +44,8 @@ def _shapes(path: Path) -> dict[str, tuple[int, ...]]:
 
 def _array(path: Path, name: str) -> NDArray[Any]:
     tensor = _tensors(path)[name].detach()
-    points: NDArray[Any] = (
-        tensor if tensor.dtype.itemsize > 2 or not tensor.is_floating_point() else tensor.float()
-    ).numpy()
+    half = tensor.is_floating_point() and tensor.dtype.itemsize <= 2
+    points: NDArray[Any] = (tensor.float() if half else tensor).numpy()
     return points
 
 

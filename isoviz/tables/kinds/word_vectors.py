@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from isoviz.errors import shortened
-from isoviz.tables.protocol import Format, Glimpse, numbers_of, refused, vectors_table
+from isoviz.tables.protocol import Format, Glimpse, refused, vectors_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -137,11 +137,8 @@ def _parsed(path: Path, lines: memoryview, layout: _Layout, before: int) -> pa.T
     else:
         words = table["word"].combine_chunks() if layout.words else None
         points = np.empty((table.num_rows, layout.d), dtype=np.float32)
-        first = 0
-        for batch in table.to_batches():
-            for place, column in enumerate(batch.columns[-layout.d :]):
-                points[first : first + len(batch), place] = numbers_of(column)
-            first += len(batch)
+        for place, column in enumerate(table.columns[-layout.d :]):
+            points[:, place] = column.to_numpy()
     return vectors_table(points, {"id": words, "text": words} if words is not None else {})
 
 

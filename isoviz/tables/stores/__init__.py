@@ -18,8 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import parse_qsl, quote
 
 from isoviz import boundary, fence
@@ -88,15 +87,8 @@ def reporting(progress: Callable[[int, int, str], None]) -> Iterator[None]:
         _progress.reset(token)
 
 
-@dataclass(frozen=True)
-class Opened:
-    """One set of rows in an open store.
-
-    Attributes:
-        column: of the vectors.
-        title: what it is called; says which part of the rows was drawn.
-        pieces: its rows.
-    """
+class Opened(NamedTuple):
+    """One set of rows in an open store: the column of its vectors, what it is called (and which part was drawn), and its rows."""
 
     column: str
     title: str
@@ -163,12 +155,12 @@ def _rows(store: Store, address: Address, field: str) -> Opened:
 
 def _one_of(what: str, names: list[str], wanted: str, field: str) -> str:
     """The wanted one of these, or the only one."""
-    if wanted in names or (not wanted and len(names) == 1):
-        return wanted or names[0]
-    if wanted:
+    if wanted and wanted not in names:
         raise unknown_name(f"{what} of vectors", wanted, names, field=field)
-    problem = f"name one, as ?{what}=NAME (it has: {listed(names)})" if names else "it has none"
-    raise InputError(f"{field}: which {what} of vectors? {problem}", field=field)
+    if not wanted and len(names) != 1:
+        problem = f"name one, as ?{what}=NAME (it has: {listed(names)})" if names else "it has none"
+        raise InputError(f"{field}: which {what} of vectors? {problem}", field=field)
+    return wanted or names[0]
 
 
 def _complete(batches: Iterator[pa.Table], column: str, total: int, shown: str, field: str) -> Iterator[pa.Table]:
@@ -195,16 +187,12 @@ def table(name: str, field: str) -> pa.Table:
         try:
             whole = pa.concat_tables(pieces, promote_options="permissive")
         except (pa.ArrowInvalid, pa.ArrowTypeError):  # a column has texts in some rows and numbers in others
-            whole = pa.concat_tables([_as_texts(piece, rows.column) for piece in pieces], promote_options="permissive")
+            as_texts = [
+                pa.table({n: piece[n] if n == rows.column else piece[n].cast(pa.string()) for n in piece.column_names})
+                for piece in pieces
+            ]
+            whole = pa.concat_tables(as_texts, promote_options="permissive")
         return whole.replace_schema_metadata({TITLE: rows.title.encode(), VECTORS: rows.column.encode()})
-
-
-def _as_texts(piece: pa.Table, column: str) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.table(
-        {name: piece[name] if name == column else piece[name].cast(pa.string()) for name in piece.column_names}
-    )
 
 
 def _parsed(name: str, field: str) -> tuple[Address, type[Store]]:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from isoviz.tables.stores.protocol import ROWS, Address, Store, columns_of, copied, secret_of, table_of
+from isoviz.tables.stores.protocol import ROWS, Address, Store, columns_of, copied, table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,7 +41,7 @@ class Chroma(Store):
                 raise ValueError("the folder holds no chroma.sqlite3")
             self._client = chromadb.PersistentClient(str(copied(path, closing)), settings, **place)
         else:
-            key = secret_of(address, Chroma)
+            key = address.secret(self.secret)
             self._client = chromadb.HttpClient(
                 address.host,
                 address.port or self.port,

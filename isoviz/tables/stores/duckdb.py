@@ -42,14 +42,12 @@ class DuckDB(Store):
         self._connection: Any = closing.enter_context(duckdb.connect(str(path), read_only=True, config=_SETTINGS))
         self._kinds: dict[str, dict[str, str]] = {}
         self._quoted: dict[str, str] = {}
+        self.tables = {}
         for space, relation, column, kind in self._connection.execute(_COLUMNS).fetchall():
             name = relation if space == "main" else f"{space}.{relation}"
             self._kinds.setdefault(name, {})[column] = kind
             self._quoted[name] = f"{quoted(space)}.{quoted(relation)}"
-        self.tables = {
-            name: [column for column, kind in kinds.items() if kind.startswith(("FLOAT[", "DOUBLE["))]
-            for name, kinds in self._kinds.items()
-        }
+            self.tables.setdefault(name, []).extend([column] if kind.startswith(("FLOAT[", "DOUBLE[")) else [])
 
     def count(self, name: str) -> int:
         return int(self._connection.execute(f"SELECT count(*) FROM {self._quoted[name]}").fetchall()[0][0])

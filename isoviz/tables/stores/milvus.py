@@ -8,17 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from isoviz.tables.stores.protocol import (
-    PATIENCE,
-    ROWS,
-    Address,
-    Store,
-    columns_of,
-    copied,
-    secret_of,
-    table_of,
-    url_of,
-)
+from isoviz.tables.stores.protocol import PATIENCE, ROWS, Address, Store, columns_of, copied, table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,10 +42,10 @@ class Milvus(Store):
             closing.callback(server_manager_instance.release_server, copy)
             self._client = MilvusClient(copy)
         else:
-            secret = secret_of(address, Milvus) or ""
+            secret = address.secret(self.secret) or ""
             token = f"{address.user}:{secret}" if address.user and secret else secret
             database = address.options.get("database", "")
-            self._client = MilvusClient(url_of(address, Milvus), token=token, db_name=database, timeout=PATIENCE)
+            self._client = MilvusClient(address.url(self.port), token=token, db_name=database, timeout=PATIENCE)
         closing.callback(self._client.close)
 
     def names(self) -> list[str]:

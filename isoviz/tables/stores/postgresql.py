@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from isoviz.tables.stores.protocol import PATIENCE, ROWS, Address, Store, secret_of, table_of
+from isoviz.tables.stores.protocol import PATIENCE, ROWS, Address, Store, table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,20 +44,19 @@ class PostgreSQL(Store):
 
         settings: dict[str, Any] = {"host": address.host, "port": address.port, "user": address.user}
         settings |= {"dbname": address.options.get("database", address.path.strip("/"))}
-        settings |= {"password": secret_of(address, PostgreSQL), "sslmode": address.options.get("sslmode")}
+        settings |= {"password": address.secret(self.secret), "sslmode": address.options.get("sslmode")}
         given = {name: value for name, value in settings.items() if value}
         self._connection: Any = closing.enter_context(psycopg.connect(**given, connect_timeout=PATIENCE))
         self._connection.read_only = True
         self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         self._kinds: dict[str, dict[str, str]] = {}
         self._quoted: dict[str, str] = {}
+        self.tables = {}
         for space, relation, quoted, column, kind in self._connection.execute(_COLUMNS):
             name = relation if space == "public" else f"{space}.{relation}"
             self._kinds.setdefault(name, {})[column] = kind
             self._quoted[name] = quoted
-        self.tables = {
-            name: [column for column, kind in kinds.items() if kind in _VECTORS] for name, kinds in self._kinds.items()
-        }
+            self.tables.setdefault(name, []).extend([column] if kind in _VECTORS else [])
         if any(kind in _VECTORS[:3] for kinds in self._kinds.values() for kind in kinds.values()):
             register_vector(self._connection)
 

@@ -68,6 +68,15 @@ class Address:
             raise ValueError("malformed")
         return cls(parts.scheme.partition("+")[0], host, port, path, user, password, options)
 
+    def secret(self, variable: str) -> str | None:
+        """The password or key, from the address or the environment."""
+        return self.password or os.environ.get(variable) or None
+
+    def url(self, usual: int) -> str:
+        """The server's HTTP address, with its usual port."""
+        scheme = "https" if self.options.get("tls") else "http"
+        return f"{scheme}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port or usual}"
+
     @property
     def title(self) -> str:
         """The address without user, password and folders."""
@@ -83,36 +92,36 @@ class Store:
 
     `closing` of `__init__` ends what was opened. Rows are tables with one column of lists, the vectors, beside ids, texts and other
     columns with one value per row.
+
+    Attributes:
+        slug: scheme of its addresses.
+        packages: modules of its client, and the `extra` of isoviz that installs them.
+        examples: addresses: of a server, of a file or a folder.
+        holds: what the store calls a set of rows, and the option that names one.
+        samples: how it draws a sample.
+        port: usual port; None if there is no server.
+        local: what a path of this machine names; None if there are only servers.
+        path_names: the option that the path of a server's address stands for.
+        secret: environment variable for a password or key that the address does not give.
+        options: further options.
+        schema: that its names leave out.
+        tables: sets of rows → columns of vectors, where one query tells them all; other stores have their own `names` and `vectors`.
     """
 
     slug: ClassVar[str]
-    """Scheme of its addresses."""
     title: ClassVar[str]
     packages: ClassVar[tuple[str, ...]]
-    """Modules of its client."""
     extra: ClassVar[str]
-    """The extra of isoviz that installs them."""
     examples: ClassVar[tuple[str, ...]]
-    """Addresses: of a server, of a file or a folder."""
     holds: ClassVar[str]
-    """What the store calls a set of rows, and the option that names one."""
     samples: ClassVar[str]
-    """How it draws a sample."""
     port: ClassVar[int | None] = None
-    """Usual port; None if there is no server."""
     local: ClassVar[Literal["file", "folder"] | None] = None
-    """What a path of this machine names; None if there are only servers."""
     path_names: ClassVar[str] = ""
-    """The option that the path of a server's address stands for."""
     secret: ClassVar[str] = ""
-    """Environment variable for a password or key that the address does not give."""
     options: ClassVar[tuple[str, ...]] = ()
-    """Further options."""
     schema: ClassVar[str] = ""
-    """Schema that its names leave out."""
-
     tables: dict[str, list[str]]
-    """Sets of rows → columns of vectors, where one query tells them all; other stores have their own `names` and `vectors`."""
 
     def __init__(self, address: Address, path: Path | None, closing: ExitStack) -> None:
         raise NotImplementedError
@@ -146,27 +155,13 @@ class Store:
             yield self.take(name, column, keys[start : start + ROWS])
 
 
-def secret_of(address: Address, store: type[Store]) -> str | None:
-    """The password or key, from the address or the environment."""
-    return address.password or os.environ.get(store.secret) or None
-
-
-def url_of(address: Address, store: type[Store]) -> str:
-    """The server's HTTP address."""
-    host = f"[{address.host}]" if ":" in address.host else address.host
-    return f"{'https' if address.options.get('tls') else 'http'}://{host}:{address.port or store.port}"
-
-
 def copied(path: Path, closing: ExitStack) -> Path:
     """A temporary copy of a folder, for a client that writes where it reads. Links in it are left out."""
     make_private(home())
     folder = closing.enter_context(tempfile.TemporaryDirectory(dir=home(), ignore_cleanup_errors=True))
-    shutil.copytree(
-        path,
-        Path(folder) / path.name,
-        ignore=lambda inside, names: [n for n in names if (Path(inside) / n).is_symlink()],
-    )
-    return Path(folder) / path.name
+    copy = Path(folder) / path.name
+    shutil.copytree(path, copy, ignore=lambda inside, names: [n for n in names if (Path(inside) / n).is_symlink()])
+    return copy
 
 
 def table_of(

@@ -7,17 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from isoviz.tables.stores.protocol import (
-    PATIENCE,
-    ROWS,
-    Address,
-    Store,
-    columns_of,
-    copied,
-    secret_of,
-    table_of,
-    url_of,
-)
+from isoviz.tables.stores.protocol import PATIENCE, ROWS, Address, Store, columns_of, copied, table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,8 +38,8 @@ class Qdrant(Store):
             self._client = QdrantClient(path=str(copied(path, closing)))  # it locks the folder
         else:
             self._client = QdrantClient(
-                url=url_of(address, Qdrant),
-                api_key=secret_of(address, Qdrant),
+                url=address.url(self.port),
+                api_key=address.secret(self.secret),
                 timeout=PATIENCE,
                 check_compatibility=False,
             )
@@ -67,14 +57,15 @@ class Qdrant(Store):
         return int(self._client.count(name).count)
 
     def keys(self, name: str) -> Sequence[Any]:
-        points, place = self._client.scroll(name, limit=10 * ROWS, with_payload=False, with_vectors=False)
-        ids = [point.id for point in points]
-        while place is not None:
+        ids: list[Any] = []
+        place: Any = None
+        while True:
             points, place = self._client.scroll(
                 name, limit=10 * ROWS, offset=place, with_payload=False, with_vectors=False
             )
             ids += [point.id for point in points]
-        return ids
+            if place is None:
+                return ids
 
     def take(self, name: str, column: str, keys: Sequence[Any]) -> pa.Table:
         points = self._client.retrieve(name, ids=list(keys), with_payload=True, with_vectors=True)
