@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,7 @@ from scipy.stats import norm
 
 from isoviz import cosines
 from isoviz.cosines import related
-from isoviz.cosines.floor import Floor
-from isoviz.cosines.sides import Relation, relation_of, sides_of
+from isoviz.cosines.pairs import Relation, pairs_of, relation_of
 from isoviz.models.extract import encode
 
 Matrix = NDArray[np.float64]
@@ -250,8 +250,8 @@ def coverage(draw: Draw, m: int, share: float, draws: int) -> dict[str, float]:
         points, relation = paired(*draw(m, generator))
         judged = related.judge(points, relation, generator)
         ruler = related.measure_related(points, relation, share, WANTED, generator)
-        floor = Floor(judged.cosines, judged.sides.unrelated, judged.sides.units)
-        of_floor = [_holds(floor.level(level), truth) for level, truth in zip((0.5, 0.99), levels, strict=True)]
+
+        of_floor = [_holds(judged.level(level), truth) for level, truth in zip((0.5, 0.99), levels, strict=True)]
         precision = np.nan
         if (found := ruler.threshold) is not None:
             hits, alarms = (1 - np.searchsorted(values, found.cosine) / len(values) for values in (true, unrelated))
@@ -290,9 +290,9 @@ def _protocol(sets: dict[str, Sample], raw: Matrix, titles: NDArray[Any]) -> Tab
     )
 
     def add(name: str, points: Matrix, relation: Relation | None = None, only: Any = True) -> None:
-        sides = sides_of(points, relation, generator, cosines.MOST_ROWS)
-        floor = Floor(sides.cosines(points), sides.unrelated & only, sides.units).level(0.99)
-        table.rows.append([name, f"{sides.count:,}", f"{floor.cosine:.3f}", f"{floor.low:.3f} to {floor.high:.3f}"])
+        pairs = pairs_of(points, relation, generator, cosines.MOST_ROWS)
+        floor = replace(pairs, unrelated=pairs.unrelated & only).cosines(points).level(0.99)
+        table.rows.append([name, f"{pairs.count:,}", f"{floor.cosine:.3f}", f"{floor.low:.3f} to {floor.high:.3f}"])
 
     for name, (left, right) in sets.items():
         add(f"{name}: left with right", *paired(left, right))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz import demo
-from isoviz.cosines.sides import FEWEST_RELATED
+from isoviz.cosines.pairs import FEWEST_RELATED
 from isoviz.errors import InputError
 
 if TYPE_CHECKING:

@@ -18,11 +18,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isoviz.cosines.floor import Floor
-from isoviz.cosines.records import Level, Reading, Related, Ruler, Threshold, Variant
+from isoviz.cosines.pairs import FEWEST_RELATED, FEWEST_ROWS, Matrix, checked, pairs_of, relation_of
+from isoviz.cosines.records import Level, Reading, Related, Ruler, Threshold, Variant, similarity
 from isoviz.cosines.related import measure_related, measure_variants
-from isoviz.cosines.scoring import similarity
-from isoviz.cosines.sides import FEWEST_RELATED, FEWEST_ROWS, Matrix, checked, relation_of, sides_of
 from isoviz.errors import InputError
 from isoviz.metrics.zeros import left_out
 
@@ -108,11 +106,11 @@ def ruler(
                 field="pairs",
             )
     progress(0, 3, "comparing all pairs")
-    sides = sides_of(x, related_rows, generator, MOST_ROWS)
-    floor = Floor(sides.cosines(x), sides.unrelated, sides.units)
-    if floor.count < FEWEST_ROWS and related_rows is None:
+    compared = pairs_of(x, related_rows, generator, MOST_ROWS)
+    floor = compared.cosines(x)
+    if len(floor.unrelated) < FEWEST_ROWS and related_rows is None:
         raise InputError("vectors: the rows cannot be told apart: nearly all point the same way", field="vectors")
-    if floor.count < FEWEST_ROWS:
+    if len(floor.unrelated) < FEWEST_ROWS:
         raise InputError("pairs: hardly any pair of rows is unrelated", field="pairs")
     curve = np.linspace(0, 1, 1001)
     progress(1, 3, "comparing transforms")
@@ -122,19 +120,19 @@ def ruler(
     if related is not None and related_rows is not None:
         quantiles = np.quantile(_cosines_of(x, related_rows.pairs), curve).tolist()
         related = related.model_copy(update={"quantiles": quantiles})
-    how = "pairs from the left side to the right" if sides.two else "all pairs of different rows"
-    drawn = f" of {sides.count:,} rows drawn with seed {seed}" if sides.sampled else ""
+    how = "pairs from the left side to the right" if compared.two else "all pairs of different rows"
+    drawn = f" of {compared.count:,} rows drawn with seed {seed}" if compared.sampled else ""
     return Ruler(
         n=len(x),
         d=x.shape[1],
-        rows=sides.count,
-        compared=floor.count,
-        sampled=sides.sampled,
+        rows=compared.count,
+        compared=len(floor.unrelated),
+        sampled=compared.sampled,
         corpus=hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()[:32],
-        protocol=f"{how}{drawn}, {'known relations left out, ' if sides.known.any() else ''}cosine of the vectors as they are"
+        protocol=f"{how}{drawn}, {'known relations left out, ' if compared.related.any() else ''}cosine of the vectors as they are"
         + (f"; {zeros}" if (zeros := left_out(total, len(x))) else ""),
         floor=[floor.level(share_below) for share_below in LEVELS],
-        cosine=np.quantile(floor.values, curve).tolist(),
+        cosine=np.quantile(floor.unrelated, curve).tolist(),
         percentile=curve.tolist(),
         related=related,
         variants=variants,

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz import posthoc
+from isoviz.cosines.pairs import (
+    FEWEST_RELATED,
+    FEWEST_ROWS,
+    MOST_RELATED,
+    ROUNDING,
+    Matrix,
+    PairCosines,
+    Relation,
+    pairs_of,
+    together,
+)
 from isoviz.cosines.records import Related, Threshold, Variant
-from isoviz.cosines.sides import FEWEST_RELATED, FEWEST_ROWS, MOST_RELATED, Matrix, Relation, Sides, sides_of, together
 from isoviz.errors import InputError
 from isoviz.statistics import dyads
 
@@ -27,92 +35,14 @@ _MOST_PERMUTED: Final = 3_000
 _FEWEST_ABOVE: Final = 10
 _GROUPS: Final = 10
 """Of probabilities, for their error."""
-_ROUNDING: Final = 1e-12
-"""Cosines closer than this are equal, and shorter vectors, relative to the longest one, are rounding error."""
 
 
-@dataclass(frozen=True)
-class Judged:
-    """Cosines (left, right) of related and unrelated pairs."""
-
-    cosines: Matrix
-    sides: Sides
-
-    @cached_property
-    def related(self) -> Matrix:
-        """Cosines of related pairs, sorted."""
-        return np.sort(self.cosines[self.sides.known])
-
-    @cached_property
-    def unrelated(self) -> Matrix:
-        return np.sort(self.cosines[self.sides.unrelated])
-
-    def auc(self) -> tuple[float, Matrix]:
-        """The share of comparisons that a related pair wins, and each pair's term of its error."""
-        sides = self.sides
-        wins = _rank(self.unrelated, self.cosines[sides.known])
-        losses = 1 - _rank(self.related, self.cosines[sides.unrelated])
-        value = float(wins.mean())
-        terms = np.zeros(self.cosines.shape)
-        terms[sides.known] = (wins - value) / len(wins)
-        terms[sides.unrelated] = (losses - value) / len(losses)
-        return value, terms
-
-    def alignment(self) -> tuple[float, float, float]:
-        """Mean of ‖x̂ − ŷ‖² = 2 − 2 cos over related pairs, with its 95 % interval."""
-        from scipy import stats
-
-        known = self.sides.known
-        distances = 2 - 2 * self.cosines
-        value = float(distances[known].mean())
-        found = dyads.variance(np.where(known, distances - value, 0.0) / known.sum(), *self.sides.units)
-        spread = float(stats.t.ppf(0.975, found.freedom)) * found.value**0.5
-        return value, max(value - spread, 0.0), min(value + spread, 4.0)
-
-    def precision(self, cosine: float, share: float) -> tuple[float, float, float]:
-        """The share of related pairs among those at or above a cosine, with its 95 % interval.
-
-        Its odds are those of `share` times recall / false alarms; its interval joins those of these two (MOVER, Zou & Donner 2008,
-        doi:10.1002/sim.3095).
-        """
-        from scipy.special import expit, logit
-
-        above, logs = self.cosines >= cosine, []
-        for value, pairs in zip(self.above(cosine), (self.sides.unrelated, self.sides.known), strict=True):
-            variance = dyads.variance(np.where(pairs, above - value, 0.0) / pairs.sum(), *self.sides.units)
-            # the interval of a count widens by itself where few pairs lie above, so all units count for the degrees of freedom
-            variance = variance._replace(freedom=max(variance.units - 1, 1))
-            ends = dyads.share_interval(value, dyads.effective(value, variance))
-            with np.errstate(divide="ignore"):
-                logs.append(np.log([value, *ends]))
-        (alarm, alarm_low, alarm_high), (recall, recall_low, recall_high) = logs
-        if np.isneginf(alarm):
-            low, high = recall_low - alarm_high, np.inf
-        else:
-            low = recall - alarm - np.hypot(recall - recall_low, alarm_high - alarm)
-            high = recall - alarm + np.hypot(recall_high - recall, alarm - alarm_low)
-        value, low, high = expit(logit(share) + np.array([recall - alarm, low, high]))
-        return float(value), float(low), float(high)
-
-    def above(self, cosines: Any) -> tuple[Any, Any]:
-        """The shares of unrelated and of related pairs at or above these cosines."""
-        unrelated, related = (
-            1 - np.searchsorted(values, cosines) / len(values) for values in (self.unrelated, self.related)
-        )
-        return unrelated, related
-
-
-def _rank(among: Matrix, values: Matrix) -> Matrix:
-    """The share of sorted cosines that is lower, half of the equal ones, up to rounding, included."""
-    lower, higher = np.searchsorted(among, values - _ROUNDING), np.searchsorted(among, values + _ROUNDING, side="right")
-    return (lower + higher) / (2 * len(among))
-
-
-def judge(x: Matrix, relation: Relation, generator: np.random.Generator) -> Judged:
-    sides = sides_of(x, relation, generator, MOST_RELATED, paired=True)
-    if min(sides.known.sum(), sides.unrelated.sum()) < FEWEST_RELATED:
+def judge(x: Matrix, relation: Relation, generator: np.random.Generator) -> PairCosines:
+    """The cosines from which related pairs are judged."""
+    pairs = pairs_of(x, relation, generator, MOST_RELATED, paired=True)
+    if min(pairs.related.sum(), pairs.unrelated.sum()) < FEWEST_RELATED:
         raise InputError("pairs: too few related or unrelated pairs among the rows drawn", field="pairs")
-    return Judged(sides.cosines(x), sides)
+    return pairs.cosines(x)
 
 
 def measure_related(
@@ -125,7 +55,7 @@ def measure_related(
     return Related(
         pairs=len(relation.pairs),
         share=share,
-        auc=(auc, *dyads.share_interval(auc, dyads.effective(auc, dyads.variance(terms, *judged.sides.units)))),
+        auc=(auc, *dyads.share_interval(auc, dyads.effective(auc, judged.variance(terms)))),
         p=p,
         separates=p <= ALPHA,
         cosine=cosine.tolist(),
@@ -137,7 +67,7 @@ def measure_related(
     )
 
 
-def _threshold(judged: Judged, share: float, wanted: float) -> Threshold | None:
+def _threshold(judged: PairCosines, share: float, wanted: float) -> Threshold | None:
     """The lowest cosine from which on no precision falls below the wanted one, as long as `_FEWEST_ABOVE` related pairs lie above."""
     candidates = np.unique([np.quantile(values, _FINE) for values in (judged.related, judged.unrelated)])
     alarms, recalls = judged.above(candidates)
@@ -153,15 +83,15 @@ def _threshold(judged: Judged, share: float, wanted: float) -> Threshold | None:
 
 
 def _calibrated(
-    judged: Judged, share: float, generator: np.random.Generator
+    judged: PairCosines, share: float, generator: np.random.Generator
 ) -> tuple[Matrix, Matrix, tuple[float, float, float]]:
     """Cosines, P(related) there, never falling, and its expected error in ten groups of equal weight with a 95 % interval.
 
-    The curves of random halves of the units are as far from the curve of all as that one is from the truth (half-samples, McCarthy 1969,
+    The curves of random halves of the groups are as far from the curve of all as that one is from the truth (half-samples, McCarthy 1969,
     doi:10.2307/1402116; subsamples remain valid for isotonic curves, unlike the bootstrap).
     """
     # half of the edges from related pairs, because these are few
-    shares, count = np.linspace(0, 1, _BINS // 2), judged.sides.unit_count
+    shares, count = np.linspace(0, 1, _BINS // 2), judged.pairs.group_count
     edges = np.unique([np.quantile(values, shares) for values in (judged.related, judged.unrelated)])
     halves = [generator.permutation(count) < count // 2 for _ in range(_HALVES)]
     every, *others = np.moveaxis(_histograms(judged, edges, np.stack([np.ones(count, bool), *halves], axis=1)), 2, 0)
@@ -175,15 +105,15 @@ def _calibrated(
     return np.append((edges[:-1] + edges[1:]) / 2, edges[-1]), curve, (float(np.mean(errors)), float(low), float(high))
 
 
-def _histograms(judged: Judged, edges: Matrix, samples: NDArray[np.bool_]) -> Matrix:
-    """(2, bins, r): shares of unrelated and of related pairs in each bin, of those whose units are both in each sample (units, r)."""
-    sides = judged.sides
-    pairs = np.flatnonzero(sides.unrelated | sides.known)
-    places = np.searchsorted(edges, judged.cosines.ravel()[pairs], side="right") - 1
-    places += len(edges) * sides.known.ravel()[pairs]
+def _histograms(judged: PairCosines, edges: Matrix, samples: NDArray[np.bool_]) -> Matrix:
+    """(2, bins, r): shares of unrelated and of related pairs in each bin, of those whose groups are both in each sample (groups, r)."""
+    pairs = judged.pairs
+    compared = np.flatnonzero(pairs.unrelated | pairs.related)
+    places = np.searchsorted(edges, judged.values.ravel()[compared], side="right") - 1
+    places += len(edges) * pairs.related.ravel()[compared]
     order = np.argsort(places, kind="stable")
-    row, column = np.divmod(pairs[order], judged.cosines.shape[1])
-    left, right, drawn = sides.units[0][row], sides.units[1][column], samples.astype(np.float32)
+    row, column = np.divmod(compared[order], judged.values.shape[1])
+    left, right, drawn = pairs.groups[0][row], pairs.groups[1][column], samples.astype(np.float32)
     counts = np.zeros((2 * len(edges), samples.shape[1]))
     starts = np.searchsorted(places[order], np.arange(2 * len(edges) + 1))
     for place, (start, end) in enumerate(itertools.pairwise(starts)):
@@ -228,21 +158,19 @@ def permuted(x: Matrix, pairs: NDArray[np.intp], generator: np.random.Generator)
 
 def measure_variants(x: Matrix, relation: Relation | None, generator: np.random.Generator) -> list[Variant]:
     """The vectors as they are and after each transform, which is fitted on the rows that do not judge."""
-    from scipy import stats
-
     every = np.arange(len(x))
-    groups = every if relation is None else together(relation.kin, every)
+    groups = every if relation is None else together(relation.groups, every)
     count = int(groups.max()) + 1
     fits = (generator.permutation(count) < count // 2)[groups]
     rows = np.flatnonzero(~fits)
     inside = None if relation is None else relation.among(rows)
-    sides = sides_of(x[rows], inside, generator, MOST_RELATED)
-    if sides.unrelated.sum() < FEWEST_ROWS:
+    compared = pairs_of(x[rows], inside, generator, MOST_RELATED)
+    if compared.unrelated.sum() < FEWEST_ROWS:
         return []
     paired = None
     if inside is not None and len(inside.pairs) >= FEWEST_RELATED:
-        paired = sides_of(x[rows], inside, generator, MOST_RELATED, paired=True)
-    if paired is not None and min(paired.known.sum(), paired.unrelated.sum()) < FEWEST_RELATED:
+        paired = pairs_of(x[rows], inside, generator, MOST_RELATED, paired=True)
+    if paired is not None and min(paired.related.sum(), paired.unrelated.sum()) < FEWEST_RELATED:
         paired = None
     transforms = {
         "as they are": None,
@@ -256,16 +184,16 @@ def measure_variants(x: Matrix, relation: Relation | None, generator: np.random.
     first: tuple[float, Matrix] | None = None
     for name, transform in transforms.items():
         y = x[rows] if transform is None else np.asarray(transform.fit(x[fits]).transform(x[rows]), dtype=np.float64)
-        if np.linalg.norm(y, axis=1).min() <= _ROUNDING * np.linalg.norm(x[rows], axis=1).max():
+        if np.linalg.norm(y, axis=1).min() <= ROUNDING * np.linalg.norm(x[rows], axis=1).max():
             continue  # nothing, or only rounding, is left of a row
         local = name == "CSLS"
-        noise = float(np.quantile(sides.cosines(y, local)[sides.unrelated], 0.99))
+        noise = float(np.quantile(compared.cosines(y, local).unrelated, 0.99))
         auc = gain = None
         if paired is not None:
-            auc, terms = Judged(paired.cosines(y, local), paired).auc()
+            judged = paired.cosines(y, local)
+            auc, terms = judged.auc()
             first = first or (auc, terms)
-            variance = dyads.variance(terms - first[1], *paired.units)
-            spread = float(stats.t.ppf(0.975, variance.freedom)) * variance.value**0.5
-            gain = auc - first[0], auc - first[0] - spread, auc - first[0] + spread
+            change, spread = auc - first[0], judged.variance(terms - first[1]).spread
+            gain = change, change - spread, change + spread
         found.append(Variant(name=name, noise_floor=noise, auc=auc, gain=gain))
     return found

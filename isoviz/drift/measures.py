@@ -111,23 +111,17 @@ def _of_directions(x: Matrix, codes: Codes) -> dict[str, Matrix]:
     return {
         "mean_cosine": (np.einsum("gj,gj->g", total, total) - count) / pairs,
         "uniformity": np.log(remaining / pairs),
-        "noise_floor": _noise_floors(cosines, codes, count),
+        "noise_floor": _noise_floors(cosines, codes),
     }
 
 
-def _noise_floors(cosines: Matrix, codes: Codes, count: Matrix) -> Matrix:
-    """The quantile of all pairs, interpolated, for each of these numbers of rows."""
+def _noise_floors(cosines: Matrix, codes: Codes) -> Matrix:
+    """The quantile of all pairs, then without each group."""
     left, right = np.triu_indices(len(codes), 1)
-    values = cosines[left, right]
-    places = (1 - NOISE) * (count * (count - 1) / 2 - 1)  # counted from the highest
-    for kept in (int(4 * (1 - NOISE) * len(values)) + 2, len(values)):  # if one group has nearly all high pairs: all
-        top = np.argpartition(values, -kept)[-kept:]
-        top = top[np.argsort(-values[top])]
-        first, second = codes[left[top]], codes[right[top]]
-        high = [values[top], *(values[top[(first != g) & (second != g)]] for g in range(len(count) - 1))]
-        if all(len(found) > place + 1 for found, place in zip(high, places, strict=True)):
-            break
-    return np.array([np.interp(place, np.arange(len(found)), found) for found, place in zip(high, places, strict=True)])
+    order = np.argsort(cosines[left, right])
+    values, first, second = cosines[left, right][order], codes[left][order], codes[right][order]
+    parts = (values, *(values[(first != g) & (second != g)] for g in range(int(codes.max()) + 1)))
+    return np.array([np.interp(NOISE * (len(part) - 1), np.arange(len(part)), part) for part in parts])
 
 
 def _rogue_shares(centred: Matrix, codes: Codes) -> Matrix:

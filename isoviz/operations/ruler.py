@@ -11,8 +11,8 @@ from pydantic import Field
 
 from isoviz import cosines
 from isoviz.cosines import Reading, Ruler
+from isoviz.cosines.pairs import SHARE_OF_HIGHEST as SHARE_OF_HIGHEST
 from isoviz.cosines.records import check_cosine
-from isoviz.cosines.sides import SHARE_OF_HIGHEST as SHARE_OF_HIGHEST
 from isoviz.errors import InputError
 from isoviz.operations.measure import CloudRequest, Progress, noting, points_in, rows_in
 from isoviz.tables import arrays, catalogue, stores

@@ -9,7 +9,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.cosines.floor import Floor
 from isoviz.readouts.image import ROUNDING, Image, among_largest
 from isoviz.statistics.paired_bootstrap import Jackknife, Mean, Statistic, Undefined
 
@@ -106,10 +105,20 @@ def noise_floor(image: Image, related: NDArray[np.bool_]) -> Statistic:
     """The cosine that 99 % of the pairs of rows of `image.sample` stay below, without the `related` ones (m, m)."""
     m, directed = len(image.sample), image.directed[image.sample]
     unrelated = ~(related | related.T | np.tri(m, dtype=bool)) & directed & directed[:, None]
-    floor = Floor(image.cosines, unrelated, (np.arange(m), np.arange(m)))
-    if not floor.count:
+    if not unrelated.any():
         return Undefined(m, "there is no pair of unrelated rows that are not zero")
-    return Jackknife(float(np.quantile(floor.values, NOISE)), m, lambda: floor.without(NOISE))
+    ordered = np.sort(image.cosines[unrelated])
+    value = float(np.quantile(ordered, NOISE))
+
+    def without() -> NDArray[np.float64]:
+        """(m,) the quantile without the pairs of each row."""
+        removed, below = (
+            mask.sum(axis=0) + mask.sum(axis=1) for mask in (unrelated, unrelated & (image.cosines <= value))
+        )
+        places = NOISE * (len(ordered) - removed - 1) + below
+        return np.where(removed > 0, np.interp(places, np.arange(len(ordered)), ordered), value)
+
+    return Jackknife(value, m, without)
 
 
 def overlap(before: Image, after: Image) -> Statistic:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from isoviz.metrics.sample import Sample
 from isoviz.readouts.image import ROUNDING, Image, among_largest
-from isoviz.readouts.logistic import fitted, predicted, principal_directions
 from isoviz.statistics.paired_bootstrap import Jackknife, Mean, MutualInformation, Statistic
 
 NEIGHBOURS: Final = 10
@@ -20,8 +19,8 @@ _PENALTIES: Final = np.logspace(-4, 2, 7)
 """Values of C among which inner cross-validation chooses."""
 _TUNED: Final = 1_500
 """Most rows from which C is chosen; its best value hardly depends on their number, unlike the time."""
-_EXACT: Final = 2_000
-"""Most coefficients of a linear head that is fitted to the last digits."""
+_MOST_TOGETHER: Final = 1_000
+"""Most coefficients of a linear head that is fitted by Newton's method."""
 
 Result = TypeVar("Result")
 
@@ -206,44 +205,39 @@ def linear_head(train: Any, labels: NDArray[Any], points: Any, kind: str, *, wid
 def _head(
     train: Any, labels: NDArray[Any], points: Any, kind: str, width: int | None = None
 ) -> Generator[None, None, NDArray[Any]]:
+    from sklearn.linear_model import LogisticRegression, Ridge
+
     x, y = np.asarray(train, dtype=np.float64), np.asarray(points, dtype=np.float64)
     mean = x.mean(axis=0)
     x, y = x - mean, y - mean
-    if Sample(train).collapsed:
-        values, counts = np.unique(labels, return_counts=True)
-        return np.full(len(y), values[counts.argmax()] if kind == "classification" else np.mean(labels))
+    classes, counts = np.unique(labels, return_counts=True)
+    if Sample(train).collapsed or len(classes) == 1:
+        return np.full(len(y), classes[counts.argmax()] if kind == "classification" else np.mean(labels))
     unit = float(np.sqrt(np.einsum("ij,ij->", x, x) / (len(x) * (width or x.shape[1]))))
     x, y = x / unit, y / unit
-    classes = np.unique(labels)
-    if len(classes) == 1:
-        return np.full(len(y), classes[0])
     if kind == "regression":
-        from sklearn.linear_model import Ridge
-
         return np.asarray(Ridge(alpha=1.0, solver="cholesky").fit(x, labels).predict(y))
-    directions = principal_directions(x)
-    yield
+    directions = _principal_directions(x)
     x, y = x @ directions, y @ directions
+    # Newton's method needs few steps, of which each solves for all coefficients together
+    solver = "newton-cholesky" if x.shape[1] * len(classes) <= _MOST_TOGETHER else "lbfgs"
     some = np.random.default_rng(0).permutation(len(x))[:_TUNED]
-    C = 1.0
-    if len(np.unique(labels[some])) > 1:
-        C = yield from _chosen(x[some], labels[some])
-    # where that is cheap, to the last digits, so that the result is the same in every orthonormal basis
-    exact = x.shape[1] * len(classes) <= _EXACT
-    x = x if exact else x.astype(np.float32)
-    weights = yield from fitted(x, labels, C, tolerance=1e-8 if exact else 1e-4)
-    return predicted(weights, y, labels)
-
-
-def _chosen(x: NDArray[np.float64], labels: NDArray[Any]) -> Generator[None, None, float]:
-    """The C of highest accuracy in threefold cross-validation, the smallest in a tie."""
-    accuracy, x = np.zeros(len(_PENALTIES)), x.astype(np.float32)
-    for train, test in folds(labels, 3):
-        if len(np.unique(labels[train])) == 1:
-            accuracy += np.mean(labels[test] == labels[train][0])
+    accuracy = np.zeros(len(_PENALTIES))
+    for fitted, judged in folds(labels[some], 3) if len(np.unique(labels[some])) > 1 else ():
+        if len(np.unique(labels[some][fitted])) == 1:
             continue
-        weights = None
+        model = LogisticRegression(solver=solver, tol=1e-2, max_iter=1_000, warm_start=True)
         for place, C in enumerate(_PENALTIES):
-            weights = yield from fitted(x[train], labels[train], C, weights, tolerance=1e-4)
-            accuracy[place] += np.mean(predicted(weights, x[test], labels[train]) == labels[test])
-    return float(_PENALTIES[accuracy.argmax()])
+            model.set_params(C=C).fit(x[some][fitted], labels[some][fitted])
+            accuracy[place] += model.score(x[some][judged], labels[some][judged])
+            yield
+    best = LogisticRegression(C=_PENALTIES[accuracy.argmax()], solver=solver, tol=1e-5, max_iter=10_000)
+    return np.asarray(best.fit(x, labels).predict(y))
+
+
+def _principal_directions(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(d, r) orthonormal directions that span the rows (n, d): a penalised head lies in them, and with n < d they are fewer than d."""
+    n, d = x.shape
+    values, vectors = np.linalg.eigh(x @ x.T if n < d else x.T @ x)
+    kept = values > max(n, d) * np.finfo(np.float64).eps * values[-1]
+    return x.T @ (vectors[:, kept] / np.sqrt(values[kept])) if n < d else vectors[:, kept]

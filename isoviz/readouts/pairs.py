@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.cosines.sides import SHARE_OF_HIGHEST
+from isoviz.cosines.pairs import SHARE_OF_HIGHEST
 from isoviz.readouts.image import ROUNDING, Image
 from isoviz.statistics.paired_bootstrap import Correlation, Mean, Ranks, Statistic
 

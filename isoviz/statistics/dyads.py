@@ -15,6 +15,13 @@ class Variance(NamedTuple):
     freedom: float
     units: int
 
+    @property
+    def spread(self) -> float:
+        """Half the width of the 95 % interval."""
+        from scipy import stats
+
+        return float(stats.t.ppf(0.975, self.freedom)) * self.value**0.5
+
 
 def variance(terms: NDArray[Any], left: NDArray[np.intp], right: NDArray[np.intp]) -> Variance:
     """Variance of a sum over pairs, if only pairs without a common unit are independent.

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from isoviz import cosines
-from isoviz.cosines.sides import relation_of, sides_of
+from isoviz.cosines.pairs import pairs_of, relation_of
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 DRAWS = 120
@@ -33,16 +33,16 @@ def test_a_text_is_no_pair_with_itself() -> None:
     points = generator.normal(size=(40, 16))
     repeated = np.concatenate([points, points[:10] * (1 + 1e-8)])  # as encoders repeat a text
     assert cosines.ruler(repeated).compared == 50 * 49 // 2 - 10
-    sides = sides_of(repeated, None, generator, 100)
-    assert sides.unit_count == 40 and sides.units[0][0] == sides.units[0][40]
+    compared = pairs_of(repeated, None, generator, 100)
+    assert compared.group_count == 40 and compared.groups[0][0] == compared.groups[0][40]
 
 
 def test_rows_that_a_chain_of_pairs_connects_are_not_unrelated() -> None:
     points = np.random.default_rng(0).normal(size=(60, 8))
     pairs = [(3 * k + a, 3 * k + b) for k in range(20) for a, b in ((0, 1), (1, 2))]
-    sides = sides_of(points, relation_of(pairs, None, 60), np.random.default_rng(0), 100)
-    assert sides.known.sum() == 40 and sides.unrelated.sum() == 60 * 59 // 2 - 20 * 3
-    assert sides.unit_count == 20
+    compared = pairs_of(points, relation_of(pairs, None, 60), np.random.default_rng(0), 100)
+    assert compared.related.sum() == 40 and compared.unrelated.sum() == 60 * 59 // 2 - 20 * 3
+    assert compared.group_count == 20
 
 
 def test_rows_of_one_label_are_not_unrelated_however_many_there_are() -> None:

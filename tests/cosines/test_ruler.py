@@ -15,8 +15,7 @@ from scipy.stats import beta
 import isoviz
 from isoviz import cosines, metrics
 from isoviz.cosines import related
-from isoviz.cosines.floor import Floor
-from isoviz.cosines.sides import sides_of
+from isoviz.cosines.pairs import pairs_of
 from isoviz.errors import InputError
 
 Matrix = NDArray[np.float64]
@@ -73,8 +72,7 @@ def test_intervals_of_the_floor_cover_the_population() -> None:
         covered = dict.fromkeys(truth, 0)
         for _ in range(100):
             points = draw()
-            sides = sides_of(points, None, generator, 3_000)
-            floor = Floor(sides.cosines(points), sides.unrelated, sides.units)
+            floor = pairs_of(points, None, generator, 3_000).cosines(points)
             for share, value in truth.items():
                 level = floor.level(share)
                 covered[share] += level.low <= value <= level.high
