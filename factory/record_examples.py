@@ -17,6 +17,7 @@ the machine.
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import subprocess
 import sys
@@ -134,30 +135,17 @@ def pack(folder: Path, results: Path) -> int:
     return int(size > example_store.MOST_BYTES)
 
 
-def measure_view() -> int:
-    """Write the view that Explore opens on to the package; returns 0."""
+def renew(step: str) -> int:
+    """Write the view that Explore opens on, the vectors of the demo sets or their rulers to the package; returns 0."""
     from factory import example_store
     from isoviz.demo import EXAMPLES
 
-    print(f"view: {example_store.write_view(EXAMPLES) / 1e6:.1f} MB", flush=True)
-    return 0
-
-
-def embed_demo_sets() -> int:
-    """Write the vectors of the demo sets to the package; returns 0."""
-    from factory import example_store
-    from isoviz.demo import EXAMPLES
-
-    print(f"demo vectors: {example_store.write_demo_vectors(EXAMPLES) / 1e6:.1f} MB", flush=True)
-    return 0
-
-
-def measure_rulers() -> int:
-    """Write the rulers of the demo sets to the package; returns 0."""
-    from factory import example_store
-    from isoviz.demo import EXAMPLES
-
-    print(f"demo rulers: {example_store.write_demo_rulers(EXAMPLES) / 1e3:.0f} kB", flush=True)
+    parts = {
+        "view": example_store.write_view,
+        "vectors": example_store.write_demo_vectors,
+        "rulers": example_store.write_demo_rulers,
+    }
+    print(f"{step}: {parts[step](EXAMPLES) / 1e6:.2f} MB", flush=True)
     return 0
 
 
@@ -214,9 +202,7 @@ def main() -> int:
             "grids": lambda: train_grids(folder),
             "studies": lambda: carry_out_studies(folder, results),
             "pack": lambda: pack(folder, results),
-            "view": measure_view,
-            "vectors": embed_demo_sets,
-            "rulers": measure_rulers,
+            **{step: functools.partial(renew, step) for step in ("view", "vectors", "rulers")},
             "verdicts": renew_verdicts,
         }
         return int(sum(work[step]() for step in STEPS if step in (options.steps or STEPS[:-1])) > 0)
