@@ -11,10 +11,9 @@ from safetensors.numpy import save_file
 from scipy.stats import spearmanr
 from transformers.utils import logging
 
-from isoviz import metrics, tasks
+from isoviz import metrics
 from isoviz.__main__ import main
-from isoviz.demo import bundled_model_dir
-from isoviz.models import extract, profile
+from isoviz.models import profile
 from isoviz.tables.kinds import npy
 from tests import tiny
 from tests.models.sentence_folders import make
@@ -72,16 +71,6 @@ def test_a_file_of_each_format(call, tmp_path, suffix):
     rho = np.abs(np.corrcoef(CLOUD.T))
     assert document["abs_correlation"] == pytest.approx((rho.sum() - 6) / 30)
     assert "as_weights" not in document
-
-
-def test_bfloat16_tensors_are_read(call, tmp_path):
-    import torch
-    from safetensors.torch import save_file as save_tensors
-
-    tensor = torch.from_numpy(CLOUD).bfloat16()
-    save_tensors({"points": tensor}, tmp_path / "x.safetensors")
-    _, out, _ = call("--embeddings", tmp_path / "x.safetensors", "--json")
-    assert json.loads(out)["isoscore"] == pytest.approx(metrics.isoscore(tensor.double().numpy()), rel=1e-6)
 
 
 def test_big_arrays_are_mapped_and_read_in_blocks_to_the_same_values(call, tmp_path, monkeypatch):
@@ -175,25 +164,6 @@ def test_rows_as_output_vectors(call, tmp_path):
     assert "‖w‖" in out
 
 
-BAD = [
-    ("missing", lambda path: None, "no file"),
-    ("nan", lambda path: np.save(path, np.array([[1.0, np.nan], [2, 3]])), "row 1, dimension 2: the number is NaN"),
-    ("complex", lambda path: np.save(path, np.ones((5, 2)) * 1j), "real numbers"),
-    ("words", lambda path: np.save(path, np.array([["a", "b"]])), "must be numbers"),
-    ("zip", lambda path: path.write_bytes(b"PK\x03\x04nothing"), "is not a NumPy array"),
-]
-
-
-@pytest.mark.parametrize(("make", "message"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
-def test_files_that_are_no_cloud(call, tmp_path, make, message):
-    make(tmp_path / "x.npy")
-    code, out, err = call("--embeddings", tmp_path / "x.npy", "--json")
-    assert (code, out) == (2, "")
-    assert err.startswith("isoviz: --embeddings")
-    assert message in err
-    assert len(err.strip().splitlines()) == 1
-
-
 def test_one_row_is_undefined_with_a_reason(call, tmp_path):
     code, out, err = call("--embeddings", save(tmp_path, ".npy", CLOUD[:1]))
     assert code == 0
@@ -273,40 +243,6 @@ def test_a_sentence_transformers_model_is_measured_by_the_vectors_it_gives(call,
     )
 
 
-def test_a_layer_alone_is_its_cls_cloud(call, model):
-    document = json.loads(call(*model, "--layer", "1", "--max-eval", "20", "--json")[1])
-    assert (document["cloud"]["layer"], document["cloud"]["pooling"], document["n"]) == (1, "cls", 20)
-
-
-def test_the_bundled_models_output_embeddings_are_measured(call):
-    words = ["--model", "demo/tiny-bert", "--task", "demo/acceptability", "--max-eval", "20"]
-    weights = json.loads(call(*words, "--json")[1])["output_embeddings"]
-    config = json.loads((bundled_model_dir("demo/tiny-bert") / "config.json").read_text())
-    assert (weights["n"], weights["d"]) == (config["vocab_size"], 128)
-    assert 0 < weights["i1"] < 1
-    assert weights["norm_min"] < weights["norm_mean"] < weights["norm_max"]
-
-
-READ = {"regression": 2, "span": 2, "seq2seq": 1}
-
-
-@pytest.mark.parametrize("kind", list(READ))
-def test_which_texts_are_read_of_each_kind(call, tiny_models, tmp_path, monkeypatch, kind):
-    seen = []
-    plain = extract._tokenise
-    monkeypatch.setattr(
-        extract, "_tokenise", lambda tok, columns, *rest: (seen.append(columns), plain(tok, columns, *rest))[1]
-    )
-    folder = tiny.write(kind, tmp_path / "data")
-    words = ["--model", tiny_models("bert"), "--task", tiny.TASKS[kind], "--data", folder, "--json"]
-    document = json.loads(call(*words)[1])
-    task = tasks.get(tiny.TASKS[kind])
-    assert document["n"] == 12
-    assert document["cloud"]["texts"] == list(task.columns[: READ[kind]])
-    frame = tasks.load(task, folder).validation
-    assert seen == [[frame[name].tolist() for name in task.columns[: READ[kind]]]]
-
-
 def test_the_direction_says_which_language_is_read(call, tiny_models, tmp_path):
     folder = tiny.write("seq2seq", tmp_path / "data")
     words = ["--model", tiny_models("bart"), "--task", "wmt16/ro-en", "--data", folder, "--pooling", "mean", "--json"]
@@ -321,18 +257,6 @@ def test_the_direction_says_which_language_is_read(call, tiny_models, tmp_path):
     assert "--direction: 'wmt16/ro-en' has no direction 'de-en' (allowed: ro-en, en-ro)" in err
 
 
-def test_mbart_reads_in_the_language_of_the_direction(call, tmp_path, monkeypatch):
-    seen = []
-    plain = extract._tokenise
-    monkeypatch.setattr(extract, "_tokenise", lambda tok, *rest: (seen.append(tok.src_lang), plain(tok, *rest))[1])
-    model, folder = tiny.make_mbart(tmp_path / "model", False), tiny.write("seq2seq", tmp_path / "data")
-    for direction in ([], ["--direction", "en-ro"]):
-        assert (
-            call("--model", model, "--task", "wmt16/ro-en", "--data", folder, "--pooling", "mean", *direction)[0] == 0
-        )
-    assert seen == ["ro_RO", "en_XX"]
-
-
 def test_own_data_by_its_columns(call, tiny_models, tmp_path):
     rows = pd.DataFrame({"satz": [f"w{i} w{i + 1}" for i in range(20)], "art": ["x", "y"] * 10})
     rows.to_csv(tmp_path / "own.csv", index=False)
@@ -344,40 +268,6 @@ def test_own_data_by_its_columns(call, tiny_models, tmp_path):
     for task, got in ((["--task", "demo/sentiment"], " (got --task demo/sentiment)"), ([], "")):
         code, _, err = call("--model", tiny_models("bert"), *task, "--text", "satz")
         assert (code, err.strip()) == (2, f"isoviz: --text: is for --task own{got}")
-
-
-def test_a_further_split_has_its_name(call, tiny_models, tmp_path):
-    for split, count in (("train", 8), ("validation_matched", 6), ("validation_mismatched", 7)):
-        made = {
-            "premise": ["w1 w2"] * count,
-            "hypothesis": [f"w{i} w3" for i in range(count)],
-            "label": [i % 3 for i in range(count)],
-        }
-        pd.DataFrame(made).to_csv(tmp_path / f"{split}.csv", index=False)
-    words = ["--model", tiny_models("bert"), "--task", "glue/mnli", "--data", tmp_path, "--pooling", "cls"]
-    assert json.loads(call(*words, "--split", "mismatched", "--json")[1])["n"] == 7
-    assert "no split 'tests' (allowed: train, validation, mismatched)" in call(*words, "--split", "tests")[2]
-
-
-def test_cut_rows_are_noted(call, model):
-    assert "rows are longer than 5 tokens and were cut" in call(*model, "--max-length", "5", "--pooling", "cls")[2]
-
-
-def test_the_progress_bar_is_for_terminals_only(capsys, monkeypatch):
-    import sys
-
-    from isoviz.commands.output import progress_bar, quiet_libraries
-
-    quiet_libraries()  # switches other bars off
-    for terminal in (False, True):
-        monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal)
-        with progress_bar() as progress:
-            progress(0, 10, "reading texts")
-            progress(10, 10, "reading texts")
-            progress(1, 4, "measuring")
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert ("reading texts" in err, "measuring" in err) == (terminal, terminal)
 
 
 @pytest.fixture(scope="module")
@@ -422,17 +312,6 @@ def test_a_finished_run_is_measured_layer_by_layer_and_at_its_head(call, finishe
     code, out, _ = call(*options)
     assert code == 0 and "output layer of the run's head" in out
     assert call(*options, "--pooling", "head", "--layer", "1")[0] == 2
-
-
-def test_the_columns_of_a_table_are_named(call, tmp_path):
-    rows = "\n".join(f"{row},{np.sin(row):.4f},{np.cos(row):.4f}" for row in range(20))
-    (tmp_path / "a.csv").write_text(f"when,a,b\n{rows}\n")
-    code, out, err = call("--embeddings", tmp_path / "a.csv", "--json")
-    document = json.loads(out)
-    assert code == 0 and document["cloud"]["columns"] == ["when", "a", "b"]
-    assert [warning for warning in document["warnings"] if "when" in warning] and "when" in err
-    code, out, err = call("--embeddings", tmp_path / "a.csv", "--column", "a,b")
-    assert "a, b" in out and "when" not in out + err
 
 
 def test_the_text_says_what_cannot_be_estimated_and_names_dead_dimensions(call, tmp_path):

@@ -51,19 +51,6 @@ def test_collapse_and_notes_are_in_text_and_json():
     assert as_json(finished())["collapsed"] is None and "collapsed" not in describe(finished())
 
 
-def test_text_and_json_state_the_sampling_error():
-    ended = result(0.5, 0.25)
-    layers = ended.isotropy.clouds["layers"]
-    star = layers.readings["isoscore_star"].model_copy(update={"error": 0.0012})
-    clouds = {**ended.isotropy.clouds, "layers": layers.with_readings({"isoscore_star": star})}
-    isotropy = ended.isotropy.model_copy(update={"clouds": clouds})
-    sampled = row("r", config(), outcome=ended.model_copy(update={"isotropy": isotropy}))
-    assert "IsoScore* (ζ = 0.2) 0.250 (± 0.001 from sampling, 95 %)" in describe(sampled)
-    assert as_json(sampled)["isotropy"]["isoscore_star_error"] == 0.0012
-    assert as_json(sampled)["isotropy"]["layers"]["isoscore_star_error"] == 0.0012
-    assert "isoscore_star_error" not in as_json(finished())["isotropy"]
-
-
 SEEDS = [
     finished(0, 0.5, 0.25, lam=-1),
     finished(1, 0.0, 0.0, lam=-1, collapsed="predicts one class"),  # in no mean

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from factory import velic
 from factory.tasks import generate
 from isoviz.demo import bundled_model_dir
 from isoviz.tasks import get
@@ -58,29 +57,3 @@ def test_all_words_of_its_tasks_are_known(slug: str) -> None:
     english = [row["source"] for row in generate(slug)["validation"]]
     pieces = [piece for text in english for piece in tokenizer.tokenize(text)]
     assert sum(piece.startswith("##") for piece in pieces) < 0.02 * len(pieces)
-
-
-def test_velic_words_are_a_stem_and_one_ending() -> None:
-    tokenizer, _ = loaded()
-    known = {*velic.pieces()}
-    for row in generate("demo/translation")["validation"]:
-        pieces = tokenizer.tokenize(row["target"])
-        for piece, following in zip(pieces, [*pieces[1:], "."], strict=True):
-            assert not (piece.startswith("##") and following.startswith("##")), row["target"]
-            assert not piece.startswith("##") or piece in known
-
-
-@pytest.mark.parametrize("slug", TASKS)
-def test_texts_are_restored_from_their_pieces(slug: str) -> None:
-    tokenizer, _ = loaded()
-    for row in generate(slug)["validation"][:100]:
-        for column in get(slug).columns:
-            ids = tokenizer(row[column])["input_ids"]
-            assert ids[0] == tokenizer.bos_token_id and ids[-1] == tokenizer.eos_token_id
-            assert tokenizer.decode(ids, skip_special_tokens=True) == row[column].lower()
-
-
-def test_any_english_text_becomes_pieces() -> None:
-    tokenizer, _ = loaded()
-    for text in ("Quantum flux: 37% of e-mails @ 9:45?", "naïve café", "{}[]~^|\\`"):
-        assert tokenizer.unk_token_id not in tokenizer(text)["input_ids"]
