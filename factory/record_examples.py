@@ -81,7 +81,7 @@ def experiments() -> Mapping[str, list[RunConfig]]:
 def train_grids(folder: Path) -> int:
     """Train the experiments' runs that are missing from the store in `folder`; returns the number of unfinished runs."""
     from isoviz.access.service import of_command_line
-    from isoviz.commands.train import launch_and_carry_out
+    from isoviz.commands.train import launch_and_execute
     from isoviz.runs.store import Store
 
     store = Store(folder)
@@ -91,7 +91,7 @@ def train_grids(folder: Path) -> int:
         lacking = [config for config in configs if config.identity not in finished]
         print(f"{name}: {len(lacking)} of {len(configs)} runs to train", flush=True)
         for config in lacking:  # one at a time, so that an interrupted recording leaves no queue
-            rows = launch_and_carry_out(store, of_command_line(store), [config], name, quiet=True)
+            rows = launch_and_execute(store, of_command_line(store), [config], name, quiet=True)
             unfinished += any(row.status != "finished" for row in rows)
             if any(row.status == "stopped" for row in rows):
                 raise SystemExit("record_examples: interrupted; the same command continues")
@@ -99,7 +99,7 @@ def train_grids(folder: Path) -> int:
     return unfinished
 
 
-def carry_out_studies(folder: Path, results: Path) -> int:
+def execute_studies(folder: Path, results: Path) -> int:
     """Run every quick study in the store, so that they share runs, and keep its result; returns the number of failures.
 
     Prints the seconds of each by the clock and of processor time; where its runs are in the store already, it takes none.
@@ -200,7 +200,7 @@ def main() -> int:
         results = (options.results or folder / "studies").absolute()
         work = {
             "grids": lambda: train_grids(folder),
-            "studies": lambda: carry_out_studies(folder, results),
+            "studies": lambda: execute_studies(folder, results),
             "pack": lambda: pack(folder, results),
             **{step: functools.partial(renew, step) for step in ("view", "vectors", "rulers")},
             "verdicts": renew_verdicts,

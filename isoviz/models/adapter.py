@@ -121,17 +121,7 @@ class HeadedModel(nn.Module):
             else:
                 raise ValueError("seq2seq: expected labels or decoder_input_ids, got neither")
             inputs |= {"decoder_input_ids": decoder_input_ids, "decoder_attention_mask": mask}
-        encoding = self.wiring.encode(inputs)
-        return Representations(
-            cls=encoding.cls,
-            pooled=encoding.pooled,
-            last_hidden=encoding.hidden_states[-1],
-            hidden_states=encoding.hidden_states[1:],
-            attention_mask=encoding.attention_mask,
-            output_weight=self.output.weight,
-            places=encoding.places,
-            sinks=encoding.sinks,
-        )
+        return self.wiring.encode(inputs)
 
     def forward(
         self,

@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 
 from isoviz.access import policy
-from isoviz.access.reach import Reach
+from isoviz.access.allowed_hosts import AllowedHosts
 from isoviz.errors import InputError
 
-HERE, OPEN, BEHIND_A_PROXY = Reach("127.0.0.1"), Reach("0.0.0.0"), Reach("127.0.0.1", "https://isoviz.example.org")
+HERE, OPEN, BEHIND_A_PROXY = (
+    AllowedHosts("127.0.0.1"),
+    AllowedHosts("0.0.0.0"),
+    AllowedHosts("127.0.0.1", "https://isoviz.example.org"),
+)
 
 
 def test_defaults() -> None:

@@ -18,8 +18,8 @@ import pytest
 from dashboard.server import announcing
 from dashboard.shared.visitor import Open
 from isoviz.__main__ import main
-from isoviz.access import links, reach
-from isoviz.access.reach import Reach
+from isoviz.access import allowed_hosts, links
+from isoviz.access.allowed_hosts import AllowedHosts
 from isoviz.access.visitors import Role
 from isoviz.home import home
 from tests.ports import answers, free_port
@@ -96,13 +96,16 @@ def test_for_others_it_prints_the_runner_s_and_the_viewer_s_link() -> None:
 
 @pytest.mark.parametrize(
     ("variable", "entrance", "words"),
-    [(reach.NO_TOKEN, Open.UNGUARDED, "no token required"), (reach.READ_ONLY, Open.READ_ONLY, "Read-only")],
+    [
+        (allowed_hosts.NO_TOKEN, Open.UNGUARDED, "no token required"),
+        (allowed_hosts.READ_ONLY, Open.READ_ONLY, "Read-only"),
+    ],
 )
 def test_an_open_server_says_so(
     variable: str, entrance: Open, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(variable, "1")
-    here = Reach("127.0.0.1")
+    here = AllowedHosts("127.0.0.1")
     assert announcing._entrance(here) is entrance
     announcing.announce(here, entrance, "")
     printed = capsys.readouterr().out

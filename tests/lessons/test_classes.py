@@ -123,11 +123,11 @@ def test_an_idle_class_is_forgotten() -> None:
 
 
 def test_your_own_lessons_are_read_and_faults_named(tmp_path: Path) -> None:
-    assert lessons.own(tmp_path / "missing") == ([], [])
+    assert lessons.custom(tmp_path / "missing") == ([], [])
     (tmp_path / "good.toml").write_text(GOOD)
     (tmp_path / "bad.toml").write_text(GOOD.replace('title = "Mine"\nidea = "Does it move?"\n', ""))
     (tmp_path / "large.toml").write_text("#" * 200_000)
-    read, problems = lessons.own(tmp_path)
+    read, problems = lessons.custom(tmp_path)
     assert [lesson.slug for lesson in read] == ["mine"]
     assert problems == [
         "bad.toml: title: is missing",

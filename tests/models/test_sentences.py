@@ -144,15 +144,7 @@ REFUSED: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "prompts": (
         lambda folder: _json(folder / "config_sentence_transformers.json", lambda one: one | {"prompts": ["x: "]}),
-        "has prompts without names",
-    ),
-    "dimensions": (
-        lambda folder: _json(folder / "config_sentence_transformers.json", lambda one: one | {"truncate_dim": "all"}),
-        "truncate_dim 'all', which is not a whole number",
-    ),
-    "pooling mode": (
-        lambda folder: _json(folder / "1_Pooling" / "config.json", lambda one: one | {"pooling_mode": 5}),
-        "with the mode '5', which does not exist",
+        "cannot be read",
     ),
     "tokenizer elsewhere": (
         lambda folder: _json(

@@ -185,9 +185,10 @@ def test_the_configuration_keeps_everything_and_its_command_gives_it_back(tmp_pa
     words = shlex.split(planning.command([config]))
     assert words[words.index("--text") + 1] == "Review text"
     from isoviz.__main__ import build_parser
+    from isoviz.commands.options import request_of
     from isoviz.commands.train import plan as planned
 
-    assert planned(build_parser().parse_args(words[3:])) == [config]
+    assert planned(request_of(build_parser().parse_args(words[3:]))) == [config]
 
 
 def test_a_run_from_the_command_line(tmp_path, capsys):
