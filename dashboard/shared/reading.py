@@ -120,7 +120,7 @@ def mismatch(source: ModelSource, kinds: Sequence[HeadKind]) -> str:
     imports = ("torch", "transformers", "isoviz.models.adapter")
     pulse = still_wanted()
     return guarded.call(
-        "isoviz.models.loading:mismatch_words", arguments, str, field="model", imports=imports, pulse=pulse
+        "isoviz.models.adapter:mismatch_words", arguments, str, field="model", imports=imports, pulse=pulse
     )
 
 

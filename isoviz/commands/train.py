@@ -188,11 +188,11 @@ def fetch_models(configs: Sequence[RunConfig]) -> None:
 
 def check_weights(configs: Sequence[RunConfig]) -> None:
     """Refuse a model whose checkpoint does not match before any run is created, unless random weights are allowed."""
-    from isoviz.models import loading, sources
+    from isoviz.models import adapter, sources
 
     kinds = {(one.model, tasks.get(one.task, one.own).kind) for one in configs if not one.allow_random}
     for model, kind in sorted(kinds):
-        loading.require_fit(sources.resolve(model), kind)
+        adapter.require_fit(sources.resolve(model), kind)
 
 
 def execute_here(store: Store, run_id: str, owner: str, stop: Callable[[], bool], quiet: bool) -> RunRow:

@@ -7,7 +7,6 @@ so it is an error here unless the caller allows it.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -19,7 +18,6 @@ from isoviz import boundary
 from isoviz.errors import ModelError
 from isoviz.models import families, sources
 from isoviz.models.sources import ModelSource
-from isoviz.tasks.protocol import HeadKind
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -106,41 +104,6 @@ def refusal(source: ModelSource, mismatch: Mismatch) -> ModelError:
         field="model",
         advice="Check config.json against the weights file, or use random weights (--allow-random).",
     )
-
-
-def require_fit(source: ModelSource, kind: HeadKind | None = None) -> None:
-    """Raise `ModelError` unless every encoder weight is there and has its place; a new head may be missing.
-
-    transformers compares names and shapes on its meta device, from the files' headers: 0.1 s for 440 MB.
-
-    Args:
-        source: on this machine; of one on the hub nothing is known before it is fetched.
-        kind: of the head that it is to be fine-tuned with; None if it is only read.
-    """
-    if mismatch := mismatch_of(source, kind):
-        raise refusal(source, mismatch)
-
-
-def mismatch_of(source: ModelSource, kind: HeadKind | None = None) -> Mismatch:
-    """The encoder weights on which a network and its checkpoint differ; arguments and errors as for `require_fit`."""
-    if source.kind in ("bundled", "hub"):  # the tests of the factory hold ours to their checkpoints
-        return Mismatch((), ())
-    return _compared(source, kind)
-
-
-def mismatch_words(source: ModelSource, kinds: tuple[HeadKind, ...]) -> str:
-    """The first mismatch as text, for these heads, or for reading alone if there are none; empty where all fits."""
-    return next((str(mismatch) for kind in kinds or (None,) if (mismatch := mismatch_of(source, kind))), "")
-
-
-@functools.lru_cache(maxsize=64)
-def _compared(source: ModelSource, kind: HeadKind | None) -> Mismatch:
-    if kind is None:
-        return load_bare(source, allow_random=True, device_map="meta")[1]
-    from isoviz.models.adapter import load_network_with_mismatch
-
-    # how many classes there are changes the head alone
-    return load_network_with_mismatch(source, 2, 0, kind, allow_random=True, device_map="meta")[1]
 
 
 def reading(source: ModelSource, part: str = "") -> AbstractContextManager[None]:

@@ -116,6 +116,17 @@ def test_a_lesson_of_your_own_is_in_the_file(tmp_path, capsys: pytest.CaptureFix
     assert len(text) < 1_500_000 and "http://" not in text.replace("http://www.w3.org/", "")
 
 
+def test_one_small_file_that_asks_for_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "lessons.html"
+    assert main(["lessons", "--out", str(out)]) == 0
+    assert "open it in any browser" in capsys.readouterr().out
+    text = out.read_text("utf-8")
+    assert len(text.encode()) < 1.5e6
+    own = re.sub(r"(?m)^const LAB_SOURCE = .*$", "", text)  # one of its libraries could load files by address
+    assert not re.findall(r"""\bsrc\s*=|\bhref\s*=(?!"#)|@import|url\(|fetch\(|XMLHttpRequest|WebSocket""", own)
+    assert "default-src 'none'" in text  # the browser holds it to that
+
+
 def test_the_docs_name_every_lesson_and_their_example_is_right() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "lessons.md").read_text()
     for lesson in lessons.catalogue():

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from isoviz.errors import ModelError
-from isoviz.models import loading, sources
+from isoviz.models import adapter, sources
 from isoviz.models.adapter import load_network
 from isoviz.models.families import families_of
 from isoviz.models.sources import ModelSource
@@ -51,14 +51,14 @@ def test_every_family_fits_as_it_is_saved_and_not_with_its_tensors_renamed(
     tiny_models: TinyModels, tmp_path: Path, family: str, kind: HeadKind
 ) -> None:
     folder = tiny_models(family)
-    loading.require_fit(sources.resolve(str(folder)), kind)
-    loading.require_fit(sources.resolve(str(folder)))
+    adapter.require_fit(sources.resolve(str(folder)), kind)
+    adapter.require_fit(sources.resolve(str(folder)))
     renamed = rewritten(folder, tmp_path / "renamed", lambda name: f"other.{name}")
     for requested in (kind, None):
         with pytest.raises(
             ModelError, match=r"\d+ encoder weights are missing from the checkpoint \(.*, …\)"
         ) as caught:
-            loading.require_fit(renamed, requested)
+            adapter.require_fit(renamed, requested)
         assert caught.value.field == "model" and "\n" not in str(caught.value)
 
 
@@ -68,7 +68,7 @@ def test_the_check_matches_loading(tiny_models: TinyModels, tmp_path: Path, fami
     names = sorted(tensors(tiny_models(family)))
     gone = set(names[:: max(1, len(names) // 5)])
     holed = rewritten(tiny_models(family), tmp_path / "holed", lambda name: None if name in gone else name)
-    foretold = loading.mismatch_of(holed, "classification")
+    foretold = adapter.mismatch_of(holed, "classification")
     if not foretold:
         assert load_network(holed, 2, 0)
         return
@@ -80,11 +80,11 @@ def test_the_check_matches_loading(tiny_models: TinyModels, tmp_path: Path, fami
 def test_tensors_of_unused_layers_and_of_another_width_are_refused(tiny_models: TinyModels, tmp_path: Path) -> None:
     shallower = configured(tiny_models("bert"), tmp_path / "shallower", num_hidden_layers=1)
     with pytest.raises(ModelError, match=r"16 encoder weights of the checkpoint are not used \(encoder\.layer\.1\."):
-        loading.require_fit(shallower)
+        adapter.require_fit(shallower)
     wider = configured(tiny_models("bert"), tmp_path / "wider", hidden_size=32)
     for kind in (None, "classification"):
         with pytest.raises(ModelError, match=r"\d+ encoder weights of the checkpoint are of another shape"):
-            loading.require_fit(wider, kind)
+            adapter.require_fit(wider, kind)
     with pytest.raises(ModelError, match="of another shape"):
         load_network(wider, 2, 0)
     assert load_network(wider, 2, 0, allow_random=True).config.hidden_size == 32
@@ -99,10 +99,10 @@ def test_a_checkpoint_with_a_task_head_serves_its_encoder(tiny_models: TinyModel
     trained = transformers.AutoModelForSequenceClassification.from_pretrained(tiny_models(family), num_labels=3)
     trained.save_pretrained(folder)
     source = sources.resolve(str(folder))
-    loading.require_fit(source)
+    adapter.require_fit(source)
     for kind in ("classification", "regression", "span"):
         assert family in families_of(kind)
-        loading.require_fit(source, kind)
+        adapter.require_fit(source, kind)
     again = load_network(source, 5, 0)  # the head has three classes: reinitialised for five
     assert again.config.num_labels == 5
     expected, got = (
@@ -125,13 +125,13 @@ def test_tied_weights_are_stored_once_and_nothing_is_missing(
     network = auto.from_pretrained(tiny_models(family))
     network.save_pretrained(folder)
     assert len(tensors(folder)) < len(network.state_dict())
-    loading.require_fit(sources.resolve(str(folder)), "classification")
-    loading.require_fit(sources.resolve(str(folder)))
+    adapter.require_fit(sources.resolve(str(folder)), "classification")
+    adapter.require_fit(sources.resolve(str(folder)))
 
 
 def test_bundled_models_fit_their_checkpoints() -> None:
     for name in sources.bundled():
         bundled = sources.resolve(name)
         as_local = ModelSource(name, "local", bundled.location, bundled.fingerprint)
-        loading.require_fit(as_local)
-        loading.require_fit(as_local, "classification")
+        adapter.require_fit(as_local)
+        adapter.require_fit(as_local, "classification")
