@@ -164,16 +164,6 @@ def test_rows_as_output_vectors(call, tmp_path):
     assert "‖w‖" in out
 
 
-def test_one_row_is_undefined_with_a_reason(call, tmp_path):
-    code, out, err = call("--embeddings", save(tmp_path, ".npy", CLOUD[:1]))
-    assert code == 0
-    assert "IsoScore                        undefined" in out
-    assert "note: isoscore, isoscore_unbiased" in err and "are undefined: it needs at least 2 points, got 1" in err
-    document = json.loads(call("--embeddings", tmp_path / "x.npy", "--json")[1])
-    assert document["isoscore"] is None
-    assert document["abs_correlation"] is None
-
-
 def test_more_columns_than_rows_asks_whether_it_is_transposed(call, tmp_path):
     code, out, err = call("--embeddings", save(tmp_path, ".npy", CLOUD.T))
     assert code == 0

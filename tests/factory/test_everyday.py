@@ -28,8 +28,3 @@ def test_related_pairs_are_those_written_and_unrelated_ones_are_of_two_topics() 
         assert (frozenset((first, second)) in written) == (row["label"] == 1) == (row["kind"] == everyday.RELATED)
         assert row["domain"] == domain_of[first]
         assert (domain_of[first] == domain_of[second]) == (row["kind"] != everyday.OTHER)
-
-
-def test_the_overlap_of_words_does_not_tell_related_pairs_from_others() -> None:
-    assert 0.6 < everyday.overlap_auc() < 0.8
-    assert everyday.overlap("A cat sat.", "The cat slept.") == 1 / 5

@@ -16,7 +16,6 @@ from isoviz.lessons.responses import CHANGES, SEEDS, Change, response
 from isoviz.lessons.state import State
 
 RECORD = responses.recorded()
-BY_SLUG = {change.slug: change for change in CHANGES}
 Values = dict[str, list[float | None]]
 
 
@@ -132,11 +131,3 @@ def test_links_open_the_recorded_clouds() -> None:
         assert part == {name: value for name, value in change.state.items() if name != "transforms"}
         assert steps == list(change.state.get("transforms", []))
         State.model_validate(change.state)
-
-
-def test_a_new_measure_of_a_package_is_left_out_until_it_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    catalogue = {**metrics.catalogue(), "evenness": metrics.get("isoscore")}
-    monkeypatch.setattr(metrics, "catalogue", lambda: catalogue)
-    responses.table.cache_clear()
-    assert list(responses.table()) == [slug for slug in catalogue if slug in RECORD["values"]]
-    responses.table.cache_clear()

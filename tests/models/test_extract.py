@@ -9,9 +9,8 @@ import transformers
 
 from isoviz import metrics
 from isoviz.errors import InputError, ModelError
-from isoviz.metrics.measuring import measure_cloud, notes_of
+from isoviz.metrics.measuring import notes_of
 from isoviz.metrics.protocol import QUICK
-from isoviz.metrics.summary import as_json
 from isoviz.models import extract, sources
 from isoviz.models.adapter import load_network, load_tokenizer
 from isoviz.models.extract import layer_views
@@ -103,24 +102,6 @@ def test_the_token_sample_is_seeded_and_its_groups_are_the_rows(tiny_models):
     for row, point in enumerate(first.tokens[1].one_per_row):
         at = np.flatnonzero((everything.sample == point).all(axis=1))
         assert row in everything.groups[at]
-
-
-def test_streamed_tokens_measure_the_same_as_the_full_cloud(tiny_models):
-    source = sources.resolve(str(tiny_models("bert")))
-    views = layer_views(source, [ONE], batch_size=4)
-    for layer in range(3):
-        cloud = embed(source, [ONE], pooling="tokens", layer=layer)
-        stream, described_cloud = views.tokens[layer].stream, metrics.describe(cloud)
-        streamed = described(stream)
-        for name in ("isoscore", "mean_cosine", "participation_ratio", "effective_rank", "ev"):
-            assert streamed[name] == pytest.approx(described_cloud[name], rel=1e-5), name
-        assert (streamed["n"], streamed["d"]) == cloud.shape
-        np.testing.assert_allclose(stream.sample().std, metrics.dimension_std(cloud), rtol=1e-5)
-        np.testing.assert_allclose(stream.mean, metrics.mean_activation(cloud), atol=1e-6)
-
-
-def described(stream):
-    return as_json(measure_cloud(stream.sample(), "", "tokens"))
 
 
 def test_long_rows_are_cut_counted_and_reported(tiny_models):
