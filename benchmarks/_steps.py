@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
     from transformers import PreTrainedTokenizerBase
 
-MINILM_VOCABULARY = 30_522
 BATCH = 32
 WARM_UP = 3
 TASK = "glue/cola"
@@ -83,21 +82,15 @@ def minilm_size(
     layers: int = 6,
     width: int = 384,
     heads: int = 12,
-    read: pd.DataFrame | None = None,
     table: int | None = None,
 ) -> Encoder:
     """A BERT of MiniLM's size with random weights, saved in `folder`.
 
-    Its tokenizer is the bundled one, or one of MiniLM's size trained on the sentences `read`, so that the lengths in tokens
-    and the table of tokens are realistic without MiniLM's own files; `table`: rows of that table, if it should be larger.
+    Its tokenizer is the bundled one; `table`: rows of its table of tokens, if it should be larger.
     """
     tokenizer = load_tokenizer(sources.resolve(BUNDLED))
-    words = len(tokenizer)
-    if read is not None:
-        words = MINILM_VOCABULARY
-        tokenizer = tokenizer.train_new_from_iterator(read["sentence"].tolist(), words)
     config = BertConfig(
-        vocab_size=table or words,
+        vocab_size=table or len(tokenizer),
         hidden_size=width,
         num_hidden_layers=layers,
         num_attention_heads=heads,

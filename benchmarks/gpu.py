@@ -1,33 +1,23 @@
 """Everything that has to be shown on a real GPU, in one command of a few minutes, without network.
 
     python benchmarks/gpu.py [--out DIR] [--only NAME,…] [--budget SECONDS] [--quick] [--simulated]
-    python benchmarks/gpu.py --docs FILE …
 
-A section is a function that yields rows of name, value and bar. It runs in a process forked before anything has opened the GPU, and
-has a share of the time; what one leaves, the next ones get. One that fails or is stopped takes no other down. DIR/gpu.json is
-rewritten after every row; everything else goes to temporary folders. `--docs` turns such files into docs/gpu.md. `--quick` takes tiny
-sizes, as without a GPU, and no speed is judged; `--simulated` adds the simulated device of the tests. Exit code 1 if a section failed
-or a bar is missed.
+A section is a function that yields rows of name, value and bar (`_sections.py` runs them). DIR/gpu.json is rewritten after every row, and
+DIR/gpu.md shows the rows as tables; everything else goes to temporary folders. `--quick` takes tiny sizes, as without a GPU, and no speed
+is judged; `--simulated` adds the simulated device of the tests. Exit code 1 if a section failed or a bar is missed.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
-import json
-import multiprocessing
 import os
-import platform
 import statistics
 import sys
-import tempfile
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from datetime import date
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,10 +25,10 @@ from typing import Any
 os.environ |= {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}  # read when torch is loaded
 os.environ |= {"HF_HUB_OFFLINE": "1", "ISOVIZ_EXAMPLES": "off"}
 
+import _sections
 import numpy as np
-import psutil
 import torch
-from _report import ROOT, Table, version_of
+from _sections import FORK, Rows, Section, row, run
 from _steps import BUNDLED, COLA, TASK, Encoder, Lengths, Stepper, in_turns, minilm_size, moment, sentences, write_rows
 from transformers.utils import logging
 
@@ -46,48 +36,11 @@ from isoviz import devices, methods, metrics
 from isoviz.models import sources
 from isoviz.models.adapter import load_tokenizer
 
-Row = dict[str, Any]
-Rows = Iterator[Row]
-FORK = multiprocessing.get_context("fork")
 FIXED = Lengths("128 tokens", float(np.log(126)), 0.0, 126)
-SHARES: dict[str, tuple[int, str]] = {
-    "machine": (10, "Ceilings of this device"),
-    "agree": (90, "CPU against device, largest relative difference"),
-    "train": (130, "Training, BERT-base with random weights, bf16"),
-    "penalty": (45, "I-STAR's penalty, forward and backward"),
-    "measure": (35, "A million points of 1,024 dimensions"),
-    "encode": (40, "Encoding, BERT-base, against sentence-transformers"),
-    "memory": (45, "Memory"),
-    "queue": (40, "Runs from the queue"),
-}
-"""Section → share of the budget, title."""
 
 
-@dataclass(frozen=True)
-class Work:
-    """What a section is given: a folder, whether sizes are tiny, whether the device is the simulated one, when it must end."""
-
-    folder: Path
-    quick: bool
-    simulated: bool
-    until: float
-
-    @property
-    def left(self) -> float:
-        """Seconds."""
-        return self.until - time.monotonic()
-
-    @property
-    def device(self) -> torch.device:
-        return devices.current()
-
-    @property
-    def precision(self) -> Any:
-        return "bf16" if self.device.type == "cuda" else "no"
-
-    def speed(self, name: str, value: float, bar: str = "", unit: str = "") -> Row:
-        """A row whose bar is judged at full size only."""
-        return row(name, value, "" if self.quick else bar, unit)
+class Work(_sections.Work):
+    """What a section is given, with the encoder and the runs that several of them train."""
 
     def encoder(self) -> Encoder:
         """BERT-base's size, 110 million random weights."""
@@ -105,12 +58,6 @@ class Work:
         usual = {"precision": self.precision, "batching": "shuffled", "threads": 1, "epochs": 1}
         values = {"model": encoder.model, "task": TASK, "data": str(data), "batch_size": batch}
         return RunConfig(**{**values, **usual, **changes})
-
-
-def row(name: str, value: float | str, bar: str = "", unit: str = "") -> Row:
-    """A number and its bar, such as `≤ 1.1`; without one, nothing is judged."""
-    ok = None if not bar else bool(value <= float(bar[1:]) if bar[0] == "≤" else value >= float(bar[1:]))
-    return {"name": name, "value": value, "unit": unit, "bar": bar, "ok": ok}
 
 
 def seconds(call: Callable[[], object], room: float = 0.4, warm: int = 2) -> float:
@@ -177,7 +124,7 @@ def _compared(names: list[str], real: bool) -> Any:
 
 
 def train(work: Work) -> Rows:
-    """Samples per second against Trainer, a step of every method, and how long the device waits."""
+    """Samples per second against Trainer, and a step of every method."""
     from accelerate import Accelerator
     from training import our_pace, trainer_pace
 
@@ -211,32 +158,6 @@ def train(work: Work) -> Rows:
     yield row("plain step, batch 32 of 128 tokens", plain := middle.pop("baseline"), "", "ms")
     for name, value in middle.items():
         yield work.speed(f"{name}, step / plain step", value / plain, "≤ 2.05" if name == "simcse" else "≤ 1.10")
-    if not work.quick:
-        yield from _waiting(work, encoder)
-
-
-def _waiting(work: Work, encoder: Encoder) -> Rows:
-    """Of 20 steps: the share of the time in which no kernel runs, and the calls that make the host wait for the device."""
-    from torch.profiler import ProfilerActivity, profile
-
-    from isoviz.training import loop
-
-    profiler, marks = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]), {}
-
-    def emit(event: Any) -> None:
-        if event.kind == "stepped" and event.step in (10, 30):
-            (profiler.start if event.step == 10 else profiler.stop)()
-            marks[event.step] = time.perf_counter()
-
-    loop.train(work.config(encoder, COLA, 32, 40), emit, lambda: False, work.folder / "profiled")
-    events, busy, edge = profiler.events() or [], 0.0, 0.0
-    spans = [(e.time_range.start, e.time_range.end) for e in events if str(e.device_type).endswith("CUDA")]
-    for begin, end in sorted(spans):
-        busy, edge = busy + max(0.0, end - max(begin, edge)), max(edge, end)
-    yield row("share of time without a kernel, profiled", 1 - busy / 1e6 / (marks[30] - marks[10]))
-    waits = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize")
-    yield row("host waits for the device, per step", sum(event.name in waits for event in events) / 20)
-    yield row("of these for one number, .item()", sum(e.name == "aten::_local_scalar_dense" for e in events) / 20)
 
 
 def penalty(work: Work) -> Rows:
@@ -254,13 +175,12 @@ def penalty(work: Work) -> Rows:
             x = (torch.randn(n, d, device=work.device) * spread).to(dtype).requires_grad_()
             ours = partial(metrics.istar_penalty, shrinkage=metrics.Shrinkage(shrinkage), zeta=penalties.ZETA)
             took = seconds(partial(penalties.gradient, ours, x))
-            wide, plain = x.detach().float(), x.detach()
+            wide = x.detach().float()
             small = wide.T @ wide if n >= d else wide @ wide.T
             least = [partial(torch.matmul, a, b) for a, b in ([(wide.T, wide), (wide, small)] if n >= d else
                      [(wide, wide.T), (small, wide), (wide, shrinkage)])]  # fmt: skip
             yield row(f"{title}, ours", 1e3 * took, "", "ms")
             yield work.speed(f"{title}, ours / its products in float32", took / sum(map(seconds, least)), "≤ 1.5")
-            yield row(f"{title}, ours / one product xᵀx", took / seconds(partial(torch.matmul, plain.T, plain)))
             for name, spectrum in (("eigvalsh", penalties.by_eigenvalues), ("svdvals", penalties.by_singular_values)):
                 if dtype == torch.float32 and n <= 4_096 and (d <= 1_024 or name == "eigvalsh"):
                     contender = partial(penalties.gradient, partial(spectrum, shrinkage=shrinkage), x)
@@ -269,27 +189,16 @@ def penalty(work: Work) -> Rows:
 
 
 def measure(work: Work) -> Rows:
-    """Measures of a large cloud on the device, against one pass over its memory, one product, and the CPU."""
+    """Measures of a large cloud on the device, against one product and the CPU."""
     n, d, few = (2_000, 16, 500) if work.quick else (1_000_000, 1_024, 50_000)
     x = torch.randn(n, d, device=work.device) * torch.linspace(0.5, 2, d, device=work.device) + 0.3
     product = seconds(lambda: x.T @ x)
-    yield row("one product xᵀx in float32 / reading once at 3 TB/s", product / (x.nbytes / 3e12))
-
-    def streaming(points: Any) -> Any:
-        accumulator = metrics.CovarianceAccumulator(points.shape[1])
-        for part in points.split(65_536):
-            accumulator.update(part)
-        return metrics.isoscore_from_covariance(accumulator.covariance)
-
-    for function in (metrics.isoscore, metrics.isoscore_unbiased, streaming):
+    for function in (metrics.isoscore, metrics.isoscore_unbiased):
         took, name = seconds(partial(function, x)), function.__name__
         yield row(name, 1e3 * took, "", "ms")
-        yield row(f"{name} / reading once at 3 TB/s", took / (x.nbytes / 3e12))
         yield row(f"{name} / one product", took / product)
         found, expected = float(function(x[:few])), float(function(x[:few].cpu().double()))
         yield row(f"{name}, relative difference from the CPU", abs(found / expected - 1), "≤ 1e-6")
-    took = seconds(lambda: metrics.describe(x[:few], twonn=False), 0, 0)
-    yield row(f"describe, {few:,} points, without neighbours", took, "", "s")
     found, expected = (metrics.describe(points, twonn=False) for points in (x[:few], x[:few].cpu().numpy()))
     both = [(found[name], value) for name, value in expected.items() if isinstance(value, float)]
     worst = max(abs(value - exact) / max(abs(exact), 1e-3) for value, exact in both)
@@ -327,9 +236,6 @@ def encode(work: Work) -> Rows:
         speeds = rate(ours), rate(theirs)
         yield row(f"{lengths.name}, float32: ours", speeds[0], "", "texts/s")
         yield work.speed(f"{lengths.name}, float32: ours / library", speeds[0] / speeds[1], "≥ 1.0")
-        if work.device.type == "cuda":
-            library.to(torch.bfloat16)
-            yield row(f"{lengths.name}, bf16: library", rate(theirs), "", "texts/s")
 
 
 def memory(work: Work) -> Rows:
@@ -435,10 +341,16 @@ def queue(work: Work) -> Rows:
         yield work.speed("from the queue to training, slowest of three", max(took), "≤ 1.5", "s")
 
 
-SECTIONS: dict[str, Callable[[Work], Rows]] = {name: globals()[name] for name in SHARES}
-
-
-# --------------------------------------------------------------------------------------------------------- one after another
+SECTIONS = {
+    "machine": Section(machine, 10, "Ceilings of this device"),
+    "agree": Section(agree, 90, "CPU against device, largest relative difference"),
+    "train": Section(train, 130, "Training, BERT-base with random weights, bf16"),
+    "penalty": Section(penalty, 45, "I-STAR's penalty, forward and backward"),
+    "measure": Section(measure, 35, "A million points of 1,024 dimensions"),
+    "encode": Section(encode, 40, "Encoding, BERT-base, against sentence-transformers"),
+    "memory": Section(memory, 45, "Memory"),
+    "queue": Section(queue, 40, "Runs from the queue"),
+}
 
 
 def main() -> int:
@@ -448,133 +360,19 @@ def main() -> int:
     parser.add_argument("--budget", type=float, default=420.0, metavar="SECONDS", help="in all (default: %(default)g)")
     parser.add_argument("--quick", action="store_true", help="tiny sizes; no speed is judged")
     parser.add_argument("--simulated", action="store_true", help="the tests' simulated device, with tiny sizes")
-    parser.add_argument("--docs", nargs="+", type=Path, metavar="FILE", help="write docs/gpu.md from these instead")
     chosen = parser.parse_args()
-    if chosen.docs:
-        (ROOT / "docs" / "gpu.md").write_text(page(chosen.docs), encoding="utf-8")
-        return 0
     names = chosen.only.split(",")
     if unknown := set(names) - set(SECTIONS):
         parser.error(f"--only: unknown {', '.join(sorted(unknown))}; choose from {', '.join(SECTIONS)}")
     chosen.out.mkdir(parents=True, exist_ok=True)
     quick = chosen.quick or chosen.simulated or not torch.cuda.is_available()
-    return run(names, chosen.out.resolve() / "gpu.json", chosen.budget, quick, chosen.simulated)
-
-
-def run(names: list[str], file: Path, budget: float, quick: bool, simulated: bool) -> int:
-    """The sections, each in a process of its own; 1 if one failed or a bar is missed."""
     from isoviz.runs import execution
 
     execution.prepare()  # imports, once for all sections
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    packages = ("torch", "transformers", "accelerate", "sentence-transformers", "numpy")
-    versions = {"Python": platform.python_version(), **{name: version_of(name) for name in packages}}
-    parts: dict[str, Any] = {}
-    record = {"date": date.today().isoformat(), "quick": quick, "versions": versions, "sections": parts}
-
-    def save() -> None:
-        draft = file.with_suffix(".part")
-        draft.write_text(json.dumps(record, indent=1, ensure_ascii=False), encoding="utf-8")
-        draft.replace(file)
-
-    until = time.monotonic() + budget
-    for place, name in enumerate(names):
-        parts[name] = part = {"rows": [], "seconds": 0.0, "end": "skipped: no time was left"}
-        began = time.monotonic()
-        if (left := until - began) > 1:
-            share = SHARES[name][0] / sum(SHARES[other][0] for other in names[place:])
-            _section(name, part, partial(Work, quick=quick, simulated=simulated, until=began + left * share), save)
-        part["seconds"] = time.monotonic() - began
-        save()
-        print(f"{name}: {part['end']}, {part['seconds']:.0f} s", flush=True)
-    missed = any(found["ok"] is False for part in parts.values() for found in part["rows"])
-    return int(missed or any(part["end"].startswith("failed") for part in parts.values()))
-
-
-def _section(name: str, part: dict[str, Any], given: Callable[[Path], Work], save: Callable[[], None]) -> None:
-    """Its rows and its end go into `part`."""
-    ours, theirs = FORK.Pipe(duplex=False)
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        work = given(Path(folder))
-        child = FORK.Process(target=_child, args=(name, theirs, work))
-        child.start()
-        theirs.close()
-        part["end"] = "stopped: its share of the time was spent"
-        while ours.poll(max(0.0, work.left)):
-            try:
-                message = ours.recv()
-            except EOFError:
-                message = "failed: its process died"
-            if isinstance(message, str):
-                part["end"] = message
-                break
-            part["rows"].append(message)
-            print(f"  {message['name']}: {shown(message)} {message['bar']} {VERDICTS[message['ok']]}", flush=True)
-            save()
-        with suppress(psutil.NoSuchProcess):
-            _kill_below(child.pid)
-        child.kill()
-        child.join()
-
-
-def _kill_below(pid: int | None) -> None:
-    """All that a section started; a worker leads a process group of its own."""
-    for process in psutil.Process(pid).children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            process.kill()
-
-
-def _child(name: str, connection: Any, work: Work) -> None:
-    os.chdir(work.folder)
-    for variable in ("ISOVIZ_HOME", "HF_HOME", "TRITON_CACHE_DIR", "ISOVIZ_COMPARING_INPUTS"):
-        os.environ[variable] = str(work.folder / variable)
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    try:
-        if work.simulated and name not in ("agree", "queue"):  # whose own processes load it, or do not know it
-            from tests.devices import simulated
-
-            simulated.load()
-        for found in SECTIONS[name](work):
-            connection.send(found)
-        connection.send("done")
-    except BaseException:
-        traceback.print_exc()
-        connection.send(f"failed: {traceback.format_exc().strip().splitlines()[-1][:300]}")
-    _kill_below(os.getpid())
-    os._exit(0)  # threads that the section left running must not keep it
-
-
-# ---------------------------------------------------------------------------------------------------------------------- docs
-
-VERDICTS = {True: "met", False: "missed", None: ""}
-
-
-def shown(found: Row) -> str:
-    value = found["value"]
-    if not isinstance(value, str):
-        value = f"{value:,.0f}" if abs(value) >= 100 or value == round(value) else f"{value:.3g}"
-    return f"{value} {found['unit']}".strip()
-
-
-def page(files: list[Path]) -> str:
-    """docs/gpu.md: each file a chapter, each section a table, every bar met or missed."""
-    parts = ["# On a GPU", "Written by `benchmarks/gpu.py` from its records. A row without a bar is not judged."]
-    for file in files:
-        record = json.loads(file.read_text(encoding="utf-8"))
-        rows = {name: part["rows"] for name, part in record["sections"].items()}
-        judged = [found for each in rows.values() for found in each if found["ok"] is not None]
-        missed = [found["name"] for found in judged if not found["ok"]]
-        parts.append(f"## {next((found['value'] for found in rows.get('machine', [])), file.stem)}")
-        parts.append("; ".join(f"{name} {number}" for name, number in record["versions"].items()) + ".")
-        parts.append(f"{record['date']}{', tiny sizes: no speed is judged' if record['quick'] else ''}.")
-        named = f" Missed: {'; '.join(missed)}." if missed else ""
-        parts.append(f"{len(judged) - len(missed)} of {len(judged)} bars are met.{named}")
-        for name, part in record["sections"].items():
-            lines = [[found["name"], shown(found), found["bar"], VERDICTS[found["ok"]]] for found in part["rows"]]
-            notes = [] if part["end"] == "done" else [f"Not complete: {part['end']}."]
-            parts.append(Table(SHARES[name][1], ["", "value", "bar", "verdict"], lines, notes).markdown())
-    return "\n\n".join(parts) + "\n"
+    work = partial(Work, quick=quick, simulated=chosen.simulated)
+    return run({name: SECTIONS[name] for name in names}, chosen.out.resolve() / "gpu.json", chosen.budget, work)
 
 
 if __name__ == "__main__":

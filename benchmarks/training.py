@@ -1,23 +1,19 @@
-"""The cost of training: a step of every method over the plain step, our loop against `transformers.Trainer`, IsoLayer's epoch.
+"""The pace of training: our loop against `transformers.Trainer`, and IsoLayer's epoch. `costs.py` times a step of every method.
 
-    python benchmarks/training.py [--steps 18] [--rounds 3] [--threads N] [--model DIR] [--data DIR] [--quick] [--out docs]
+    python benchmarks/training.py [--rounds 3] [--threads N] [--model DIR] [--quick] [--out docs]
 
 Each on the bundled encoder and on one of MiniLM's size (random weights; `--model DIR`: a real one instead), in float32, on
 generated sentences whose lengths are stated. Contenders take turns in one process.
 
-1. A step is what the loop does with a batch of 32: forward with the method's penalty, backward, optimiser, schedule, losses
-   read. All methods take it on the same batch, in an order that rotates from batch to batch; figures are medians over the
-   batches. The plain step takes part twice, as a measure of the noise. I-STAR's pass for Σ_S before each epoch is timed separately.
-2. Samples per second between the end of the first and the end of the last optimiser step of an epoch, so that loading and
+1. Samples per second between the end of the first and the end of the last optimiser step of an epoch, so that loading and
    measuring are left out on both sides: ours through `isoviz.training.loop.train`, once with exactly Trainer's batches, once with
    our defaults (batches of similar lengths) against Trainer's (random order); both pad each batch to its longest row. Logging,
-   saving, evaluation and gradient clipping are off in Trainer, because our loop has no clipping. With `--data`, also whole
-   epochs of 800 real rows of glue/cola in ten rounds, both sides with batches of similar lengths.
-3. IsoLayer's second stage on 2,000 rows: seconds per epoch on the cached vectors (the held-out rows' metric counted in),
+   saving, evaluation and gradient clipping are off in Trainer, because our loop has no clipping.
+2. IsoLayer's second stage on 2,000 rows: seconds per epoch on the cached vectors (the held-out rows' metric counted in),
    against the one pass of the frozen encoder that made them.
 
-Bars: an I-STAR step within 1.10 times the plain step; samples per second at least 1.0 times Trainer's with the same batches
-and 1.3 times with defaults; IsoLayer's epoch at least 50 times faster than the pass. Exit code 1 if one is missed.
+Bars: samples per second at least 1.0 times Trainer's with the same batches and 1.3 times with defaults; IsoLayer's epoch at
+least 50 times faster than the pass. Exit code 1 if one is missed.
 """
 
 from __future__ import annotations
@@ -29,7 +25,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -44,16 +39,12 @@ from _steps import (
     BUNDLED,
     COLA,
     TASK,
-    WARM_UP,
     WIDE,
     Encoder,
     Lengths,
-    Stepper,
     encode,
-    in_turns,
     minilm_size,
     moment,
-    padded,
     sentences,
     tokenised,
     write_rows,
@@ -66,8 +57,6 @@ from transformers.utils import logging
 from isoviz import devices, methods, tasks
 from isoviz.config import RunConfig
 from isoviz.events import Entered, Event, Stepped
-from isoviz.methods.istar import IStar
-from isoviz.methods.protocol import Representations
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.training import evaluation, heads, processes
@@ -75,10 +64,8 @@ from isoviz.training.batches import Collator, Encoded, EpochBatches, fixed_batch
 from isoviz.training.evaluation import Evaluator
 from isoviz.training.loop import train
 
-PARTS = ("steps", "pace", "layer")
-PLAIN, AGAIN, OURS, EIGEN = "baseline", "baseline again", "istar", "istar by eigenvalues"
-STEP_BAR, SAME_BAR, DEFAULT_BAR, LAYER_BAR = 1.10, 1.0, 1.3, 50.0
-REAL_ROWS, REAL_ROUNDS = 800, 10
+PARTS = ("pace", "layer")
+SAME_BAR, DEFAULT_BAR, LAYER_BAR = 1.0, 1.3, 50.0
 LAYER_ROWS, LAYER_EPOCHS = 2000, 20
 
 
@@ -86,7 +73,6 @@ LAYER_ROWS, LAYER_EPOCHS = 2000, 20
 class Scale:
     """How much is measured."""
 
-    steps: int
     rounds: int
     layer_rows: int
     lengths: tuple[Lengths, ...] = (COLA, WIDE)
@@ -94,18 +80,14 @@ class Scale:
 
 def parse() -> argparse.Namespace:
     parser = options(__doc__)
-    parser.add_argument("--steps", type=int, default=18, help="timed steps per method, at least 15")
     parser.add_argument("--rounds", type=int, default=3, help="rounds against Trainer and of IsoLayer, at least 3")
     parser.add_argument("--threads", type=int, default=0, help="0: all cores")
     parser.add_argument("--model", type=Path, metavar="DIR", help="a real encoder in place of the MiniLM-size one")
-    parser.add_argument(
-        "--data", type=Path, metavar="DIR", help="real rows of glue/cola: Trainer grouped by length, too"
-    )
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to try the script; no bar is judged")
     chosen = parser.parse_args()
-    if not chosen.quick and (chosen.steps < 15 or chosen.rounds < 3):
-        parser.error(f"at least --steps 15 and --rounds 3 (got {chosen.steps} and {chosen.rounds})")
+    if not chosen.quick and chosen.rounds < 3:
+        parser.error(f"at least --rounds 3 (got {chosen.rounds})")
     if chosen.out and (chosen.quick or len(chosen.parts) < len(PARTS)):
         parser.error("--out: the documentation holds full runs only; leave --quick and --parts out")
     return chosen
@@ -127,20 +109,14 @@ def main() -> int:
     logging.disable_progress_bar()
     threads = chosen.threads or len(os.sched_getaffinity(0))
     torch.set_num_threads(threads)
-    scale = Scale(4, 2, 300) if chosen.quick else Scale(chosen.steps, chosen.rounds, LAYER_ROWS)
+    scale = Scale(2, 300) if chosen.quick else Scale(chosen.rounds, LAYER_ROWS)
     tables: list[Table] = []
     missed: list[str] = []
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         known = encoders(chosen, folder / "encoder")
-        if "steps" in chosen.parts:
-            for table, late in (step_table(encoder, scale) for encoder in known):
-                tables.append(table)
-                missed += late
         if "pace" in chosen.parts:
             paces = [pace_rows(encoder, scale, folder / f"rows-{n}", threads) for n, encoder in enumerate(known)]
-            if chosen.data:
-                paces.append(real_row(chosen.data, folder / "real", 2 if chosen.quick else REAL_ROUNDS, threads))
             tables.append(pace_table([row for rows, _ in paces for row in rows], scale))
             missed += [line for _, late in paces for line in late]
         if "layer" in chosen.parts:
@@ -153,59 +129,11 @@ def main() -> int:
     return finish(chosen, "training", "## Training", where, missed, *tables)
 
 
-# ------------------------------------------------------------------------------------------ one step of every method
-
-
-class EigenIStar(IStar):
-    """I-STAR with its penalty taken from the eigenvalues of the same Σ_ζ, differentiated by torch."""
-
-    def penalties(self, reps: Representations) -> dict[str, torch.Tensor]:
-        with torch.autocast(reps.last_hidden.device.type, enabled=False):
-            points = self._points(reps).float()
-            zeta, d = self.params.zeta, points.shape[1]
-            mixed = (1 - zeta) * torch.cov(points.T) + zeta * self.buffer("shrinkage")
-            values = torch.linalg.eigvalsh(mixed)
-            score = (values.sum() ** 2 / values.square().sum() - 1) / (d - 1)
-            return {"istar": self.params.lam * (1 - score)}
-
-
-def step_table(encoder: Encoder, scale: Scale) -> tuple[Table, list[str]]:
-    """Every method's step on one encoder, and the bar if it was missed."""
-    processes.begin()
-    accelerator = Accelerator(mixed_precision="no", step_scheduler_with_optimizer=False)
-    batches = list(islice(padded(encoder, COLA, (scale.steps + WARM_UP) * BATCH), scale.steps + WARM_UP))
-    batches = [{name: value.to(accelerator.device) for name, value in batch.items()} for batch in batches]
-    catalogue = methods.catalogue()
-    kinds = {PLAIN: catalogue[PLAIN], AGAIN: catalogue[PLAIN], **catalogue, EIGEN: EigenIStar}
-    steppers = {name: Stepper(kind, encoder, accelerator, len(batches)) for name, kind in kinds.items()}
-    refreshed, took = in_turns(steppers, batches, moment)
-    medians = {name: statistics.median(times) for name, times in took.items()}
-    tokens = statistics.median(int(batch["attention_mask"].sum()) for batch in batches)
-    table = Table(
-        f"One training step, {encoder.name}, {BATCH} rows, {COLA.name} lengths",
-        ["method", "ms", "over the baseline's", "on the same batch"],
-        notes=[
-            f"Medians of {scale.steps} steps, about {tokens:.0f} tokens each; over the baseline's: ratio of the medians; on the same "
-            "batch: median of the ratios batch by batch. Default parameters of each method.",
-            f"'{AGAIN}' is the same method a second time: what it differs by is noise. IsoLayer acts after fine-tuning: its "
-            "steps are the baseline's with the identity added.",
-            f"I-STAR's pass for Σ_S before each epoch takes {refreshed[OURS] / len(batches) / medians[PLAIN]:.2f} of a plain step "
-            "per batch that it reads (about 250,000 points, so not all of a large training set).",
-        ],
-    )
-    for name in steppers:
-        paired = statistics.median(ours / plain for ours, plain in zip(took[name], took[PLAIN], strict=True))
-        table.rows.append([name, milliseconds(medians[name]), f"{medians[name] / medians[PLAIN]:.2f}", f"{paired:.2f}"])
-    ratio = medians[OURS] / medians[PLAIN]
-    missed = [f"{encoder.name}: I-STAR step {ratio:.3f} × plain, allowed {STEP_BAR}"] if ratio > STEP_BAR else []
-    return table, missed
-
-
 # ------------------------------------------------------------------------------------------ our loop against Trainer
 
 
-def our_pace(config: RunConfig, whole: bool = False) -> float:
-    """Samples per second of one epoch of `isoviz.training.loop.train`; `whole` as in `pace`."""
+def our_pace(config: RunConfig) -> float:
+    """Samples per second of one epoch of `isoviz.training.loop.train`."""
     marks: list[tuple[int, float]] = []
 
     def emit(event: Event) -> None:
@@ -216,7 +144,7 @@ def our_pace(config: RunConfig, whole: bool = False) -> float:
 
     with tempfile.TemporaryDirectory() as folder:
         train(config, emit, lambda: False, Path(folder))
-    return pace(marks, config.batch_size, whole)
+    return pace(marks, config.batch_size)
 
 
 class Marks(TrainerCallback):
@@ -343,28 +271,6 @@ def pace_rows(encoder: Encoder, scale: Scale, folder: Path, threads: int) -> tup
     return rows, missed
 
 
-def real_row(data: Path, folder: Path, rounds: int, threads: int) -> tuple[list[list[str]], list[str]]:
-    """Whole epochs of real rows, both sides with batches of similar lengths; a missed bar as in `pace_rows`."""
-    encoder = minilm_size(folder, 0, read=tasks.load(tasks.get(TASK), str(data)).train)
-    config = RunConfig(
-        model=encoder.model, task=TASK, data=str(data), epochs=1, batch_size=BATCH, precision="no", threads=threads,
-        max_train=REAL_ROWS, max_eval=2 * BATCH,
-    )  # fmt: skip
-    sides: dict[str, Callable[[], float]] = {
-        "ours": lambda: our_pace(config, whole=True),
-        "Trainer": lambda: trainer_pace(config, same=False, grouped=True),
-    }
-    rates = alternate(sides, rounds)
-    each = [a / b for a, b in zip(rates["ours"], rates["Trainer"], strict=True)]
-    ours, theirs, ratio = (statistics.median(values) for values in (*rates.values(), each))
-    label = f"{encoder.name}, {data.name} ({REAL_ROWS} rows), both by length"
-    spread = f"{min(each):.2f} to {max(each):.2f}"
-    row = [label, f"{ours:.0f}", f"{theirs:.0f}", f"{ratio:.2f}", spread, f"{DEFAULT_BAR:g}"]
-    print("  ".join(row), flush=True)
-    missed = [f"{label}: {ratio:.3f} × Trainer, at least {DEFAULT_BAR:g} wanted"] if ratio < DEFAULT_BAR else []
-    return [row], missed
-
-
 def alternate(sides: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
     """Each side once per round; who begins changes from round to round."""
     rates: dict[str, list[float]] = {name: [] for name in sides}
@@ -381,8 +287,6 @@ def pace_table(rows: list[list[str]], scale: Scale) -> Table:
         f"Batches of {BATCH}, float32, medians of {scale.rounds} rounds in turns. {stated_lengths}.",
         "Same batches: the same rows in the same random order with the same padding on both sides. Defaults: rows of like length "
         "together (ours), random order (Trainer). Gradient clipping is off on both sides.",
-        f"Both by length: Trainer groups by length, too; whole epochs, because its first batch is the longest; median of the ratios "
-        f"of {REAL_ROUNDS} rounds. Random weights; the tokenizer is trained on the rows.",
     ]
     return Table("Our loop against transformers.Trainer", header, rows, notes)
 

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from dashboard.components.lab import source as lab
 from dashboard.components.lessons import source as lessons_source
 from dashboard.components.playground import responses, source
-from isoviz.lessons import Lesson, with_own
+from isoviz.lessons import Lesson, with_custom
 from isoviz.lessons.reading import read
 
 _HERE = Path(__file__).parent
@@ -44,7 +44,7 @@ def render(
         vectors=Markup(inert(vectors)),
         responses=responses.table(),
         words=Markup(inert(source.words())),
-        lessons=Markup(inert(lessons_source.documents(with_own(own)))),
+        lessons=Markup(inert(lessons_source.documents(with_custom(own)))),
     )
 
 

@@ -17,6 +17,7 @@ the machine.
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import subprocess
 import sys
@@ -80,7 +81,7 @@ def experiments() -> Mapping[str, list[RunConfig]]:
 def train_grids(folder: Path) -> int:
     """Train the experiments' runs that are missing from the store in `folder`; returns the number of unfinished runs."""
     from isoviz.access.service import of_command_line
-    from isoviz.commands.train import launch_and_carry_out
+    from isoviz.commands.train import launch_and_execute
     from isoviz.runs.store import Store
 
     store = Store(folder)
@@ -90,7 +91,7 @@ def train_grids(folder: Path) -> int:
         lacking = [config for config in configs if config.identity not in finished]
         print(f"{name}: {len(lacking)} of {len(configs)} runs to train", flush=True)
         for config in lacking:  # one at a time, so that an interrupted recording leaves no queue
-            rows = launch_and_carry_out(store, of_command_line(store), [config], name, quiet=True)
+            rows = launch_and_execute(store, of_command_line(store), [config], name, quiet=True)
             unfinished += any(row.status != "finished" for row in rows)
             if any(row.status == "stopped" for row in rows):
                 raise SystemExit("record_examples: interrupted; the same command continues")
@@ -98,7 +99,7 @@ def train_grids(folder: Path) -> int:
     return unfinished
 
 
-def carry_out_studies(folder: Path, results: Path) -> int:
+def execute_studies(folder: Path, results: Path) -> int:
     """Run every quick study in the store, so that they share runs, and keep its result; returns the number of failures.
 
     Prints the seconds of each by the clock and of processor time; where its runs are in the store already, it takes none.
@@ -134,30 +135,17 @@ def pack(folder: Path, results: Path) -> int:
     return int(size > example_store.MOST_BYTES)
 
 
-def measure_view() -> int:
-    """Write the view that Explore opens on to the package; returns 0."""
+def renew(step: str) -> int:
+    """Write the view that Explore opens on, the vectors of the demo sets or their rulers to the package; returns 0."""
     from factory import example_store
     from isoviz.demo import EXAMPLES
 
-    print(f"view: {example_store.write_view(EXAMPLES) / 1e6:.1f} MB", flush=True)
-    return 0
-
-
-def embed_demo_sets() -> int:
-    """Write the vectors of the demo sets to the package; returns 0."""
-    from factory import example_store
-    from isoviz.demo import EXAMPLES
-
-    print(f"demo vectors: {example_store.write_demo_vectors(EXAMPLES) / 1e6:.1f} MB", flush=True)
-    return 0
-
-
-def measure_rulers() -> int:
-    """Write the rulers of the demo sets to the package; returns 0."""
-    from factory import example_store
-    from isoviz.demo import EXAMPLES
-
-    print(f"demo rulers: {example_store.write_demo_rulers(EXAMPLES) / 1e3:.0f} kB", flush=True)
+    parts = {
+        "view": example_store.write_view,
+        "vectors": example_store.write_demo_vectors,
+        "rulers": example_store.write_demo_rulers,
+    }
+    print(f"{step}: {parts[step](EXAMPLES) / 1e6:.2f} MB", flush=True)
     return 0
 
 
@@ -212,11 +200,9 @@ def main() -> int:
         results = (options.results or folder / "studies").absolute()
         work = {
             "grids": lambda: train_grids(folder),
-            "studies": lambda: carry_out_studies(folder, results),
+            "studies": lambda: execute_studies(folder, results),
             "pack": lambda: pack(folder, results),
-            "view": measure_view,
-            "vectors": embed_demo_sets,
-            "rulers": measure_rulers,
+            **{step: functools.partial(renew, step) for step in ("view", "vectors", "rulers")},
             "verdicts": renew_verdicts,
         }
         return int(sum(work[step]() for step in STEPS if step in (options.steps or STEPS[:-1])) > 0)

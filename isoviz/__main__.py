@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from isoviz import __version__
-from isoviz.commands.output import collect_warnings, quiet_libraries, reader_is_gone
+from isoviz.commands.output import collect_warnings, quiet_libraries
 from isoviz.errors import LINE, InputError, IsoVizError, install, one_line, shortened, without_password
 from isoviz.jobs.processes import collect_rarely, share_cores
 
@@ -88,10 +88,8 @@ def build_parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
         from isoviz.commands.options import add_verb  # not for --help: it imports pydantic
 
         module = importlib.import_module(f"isoviz.commands.{'train' if verb == 'sweep' else verb}")
-        if module.__name__.endswith(".train"):  # its options are those of a run's configuration
-            module.add_options(of_verb, verb)
-        elif not hasattr(module, "ACTIONS"):
-            add_verb(of_verb, module.run)
+        if not hasattr(module, "ACTIONS"):
+            add_verb(of_verb, module.sweep if verb == "sweep" else module.run)
         else:
             actions = of_verb.add_subparsers(dest="action", required=True, metavar="ACTION")
             for name, call in module.ACTIONS.items():
@@ -111,12 +109,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if words and words[0] not in _VERBS and not words[0].startswith("-") and Path(words[0]).suffix:
             words = _opening(words)
         options = build_parser(words or [""]).parse_args(words)
-        exit_code = int(options.carry_out(options))
+        exit_code = int(options.execute(options))
         sys.stdout.flush()
         return exit_code
-    except BrokenPipeError:
-        if not reader_is_gone():
-            raise
+    except BrokenPipeError:  # no one reads stdout any more, as after `… | head -1`; what is left goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141  # as by SIGPIPE
     except IsoVizError as error:
         message = _with_option(error)

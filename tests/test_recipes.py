@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from isoviz.__main__ import build_parser
+from isoviz.commands.options import request_of
 from isoviz.commands.train import plan
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
@@ -29,7 +30,7 @@ def test_an_unknown_recipe_names_the_allowed_ones():
 
 def test_the_command_line_wins_over_the_recipe():
     options = build_parser().parse_args(["train", "--recipe", "isobn", "--epochs", "2"])
-    (config,) = plan(options)
+    (config,) = plan(request_of(options))
     assert (config.epochs, config.learning_rate, config.weight_decay) == (2, 2e-5, 0.0)
     assert config.batching == "shuffled"
 

@@ -17,8 +17,8 @@ from dashboard.server import class_routes
 from dashboard.shared import menu, resources
 from dashboard.shared.visitor import ByLink, ByLogin, Entrance, Open
 from dashboard.streamlit_private import get_validated_redirect_uri, is_authlib_installed, set_option
-from isoviz.access import reach
-from isoviz.access.reach import Reach
+from isoviz.access import allowed_hosts
+from isoviz.access.allowed_hosts import AllowedHosts
 from isoviz.access.visitors import People, Role
 from isoviz.errors import InputError, StoreError
 from isoviz.watch import trainings
@@ -31,18 +31,20 @@ OPEN_SET = "ISOVIZ_OPEN_SET"
 _ANY = ("", "0.0.0.0", "::")
 
 
-def settings() -> tuple[Reach, Entrance]:
+def settings() -> tuple[AllowedHosts, Entrance]:
     """Access settings from the environment and from Streamlit.
 
     Raises:
         InputError: they contradict each other, or would admit anyone who can reach this machine.
     """
     listening = st.get_option("server.address")
-    reach.refuse_unguarded(listening)
+    allowed_hosts.refuse_unguarded(listening)
     environment = dict(os.environ)
-    if ByLogin.is_configured() and not environment.get(reach.URL):  # the login provider redirects to the public address
-        environment[reach.URL] = (get_validated_redirect_uri() or "").removesuffix("/oauth2callback")
-    bounds = Reach.from_environment(listening, environment)
+    if ByLogin.is_configured() and not environment.get(
+        allowed_hosts.URL
+    ):  # the login provider redirects to the public address
+        environment[allowed_hosts.URL] = (get_validated_redirect_uri() or "").removesuffix("/oauth2callback")
+    bounds = AllowedHosts.from_environment(listening, environment)
     if not st.get_option("server.baseUrlPath"):
         set_option("server.baseUrlPath", bounds.path)
     if bounds.origins:  # Streamlit checks the WebSocket's origin too
@@ -50,14 +52,14 @@ def settings() -> tuple[Reach, Entrance]:
     return bounds, _entrance(bounds)
 
 
-def _entrance(bounds: Reach) -> Entrance:
-    if reach.switched_on(reach.READ_ONLY):
+def _entrance(bounds: AllowedHosts) -> Entrance:
+    if allowed_hosts.switched_on(allowed_hosts.READ_ONLY):
         return Open.READ_ONLY
     if ByLogin.is_configured():
         if not is_authlib_installed():
             raise InputError("login is configured, but Authlib is missing: pip install 'streamlit[auth]'")
         return ByLogin(People.from_environment())
-    if reach.switched_on(reach.NO_TOKEN):
+    if allowed_hosts.switched_on(allowed_hosts.NO_TOKEN):
         return Open.UNGUARDED
     # The operator's link gives access to every file of this account, so it must not travel over an unencrypted network.
     roles = tuple(Role) if bounds.on_loopback else (Role.RUNNER, Role.VIEWER)
@@ -66,7 +68,7 @@ def _entrance(bounds: Reach) -> Entrance:
     )
 
 
-def announce(bounds: Reach, entrance: Entrance, base_url: str) -> None:
+def announce(bounds: AllowedHosts, entrance: Entrance, base_url: str) -> None:
     """Print the app's address and how to sign in; open a browser if requested."""
     url = bounds.url or _local_url(bounds, base_url)
     print(f"IsoViz is served at {url}", flush=True)
@@ -81,7 +83,7 @@ def announce(bounds: Reach, entrance: Entrance, base_url: str) -> None:
         threading.Thread(target=_open_browser, args=(entrance, base_url), name="open-browser", daemon=True).start()
 
 
-def _sign_in_lines(bounds: Reach, entrance: Entrance, url: str) -> list[str]:
+def _sign_in_lines(bounds: AllowedHosts, entrance: Entrance, url: str) -> list[str]:
     if isinstance(entrance, ByLink):
         current_links = entrance.links()
         if Role.OPERATOR in entrance.roles:
@@ -116,7 +118,7 @@ def _scheme() -> str:
     return "https" if st.get_option("server.sslCertFile") else "http"
 
 
-def _local_url(bounds: Reach, base_url: str) -> str:
+def _local_url(bounds: AllowedHosts, base_url: str) -> str:
     host = bounds.listening or ""
     return _url_of(_address_of_this_machine() if host in _ANY else host, base_url)
 

@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute, Route
 
 from dashboard.server.class_routes import read_body
 from dashboard.shared import reading, resources, visitor
-from isoviz.access.reach import API_WRITES, switched_on
+from isoviz.access.allowed_hosts import API_WRITES, switched_on
 from isoviz.access.service import Service
 from isoviz.access.visitors import Visitor
 from isoviz.errors import AccessError, InputError, IsoVizError, StoreError, shortened

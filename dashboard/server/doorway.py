@@ -26,7 +26,7 @@ from dashboard.shared import visitor
 from dashboard.shared.visitor import ByLink, ByLogin, Entrance
 from dashboard.streamlit_private import login_redirect
 from isoviz.access import links
-from isoviz.access.reach import Reach
+from isoviz.access.allowed_hosts import AllowedHosts
 from isoviz.access.visitors import Role, Visitor
 from isoviz.errors import AccessError, InputError
 
@@ -50,17 +50,17 @@ class Doorway:
 
     Args:
         entrance: how visitors sign in.
-        reach: allowed hosts and origins.
+        allowed: hosts and origins.
         base_url: Streamlit's base path. Requests from which a proxy has removed it are accepted too.
     """
 
-    def __init__(self, app: ASGIApp, entrance: Entrance, reach: Reach, base_url: str = "") -> None:
+    def __init__(self, app: ASGIApp, entrance: Entrance, allowed: AllowedHosts, base_url: str = "") -> None:
         self.app = app
         self.entrance = entrance
-        self.reach = reach
+        self.allowed = allowed
         self.base = f"/{base_url.strip('/')}" if base_url.strip("/") else ""
         self.ambiguous = routes.routes() if self.base == f"/{routes.PREFIX}" else []
-        self.headers = headers(reach.frames)
+        self.headers = headers(allowed.frames)
         self.open_to_all = {f"{self.base}/{path}" for path in HEALTH}
         if isinstance(entrance, ByLogin):
             self.open_to_all |= {f"{self.base}/{path}" for path in _LOGIN}
@@ -151,14 +151,14 @@ class Doorway:
     def _cross_site_refusal(self, connection: HTTPConnection) -> Response | None:
         """The refusal of a foreign host or origin; None if the request may pass."""
         hosts = connection.headers.getlist("host")
-        if len(hosts) != 1 or not self.reach.allows_host(hosts[0]):
+        if len(hosts) != 1 or not self.allowed.allows_host(hosts[0]):
             return _refusal(
                 f"IsoViz does not answer to this address: {ascii(', '.join(hosts))[:100]}. "
                 "If it is yours, start IsoViz with --allow-host NAME (or ISOVIZ_ALLOWED_HOSTS)."
             )
         origins = connection.headers.getlist("origin")
         if origins:
-            if len(origins) == 1 and self.reach.allows_origin(origins[0], hosts[0]):
+            if len(origins) == 1 and self.allowed.allows_origin(origins[0], hosts[0]):
                 return None
             return _refusal(
                 f"IsoViz does not answer to pages of this origin: {ascii(', '.join(origins))[:100]}. "
@@ -205,7 +205,7 @@ class Doorway:
                 cookie,
                 max_age=COOKIE_SECONDS,
                 path=quote(self.base) or "/",
-                secure=self.reach.is_https(connection.scope["scheme"], connection.headers["host"]),
+                secure=self.allowed.is_https(connection.scope["scheme"], connection.headers["host"]),
                 httponly=True,
                 samesite="strict",
             )

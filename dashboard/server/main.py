@@ -39,7 +39,7 @@ os.umask(0o077)
 limits.raise_open_files()
 
 try:
-    REACH, ENTRANCE = announcing.settings()
+    ALLOWED, ENTRANCE = announcing.settings()
 except InputError as error:
     print(f"isoviz: {error}", file=sys.stderr)
     sys.exit(2)
@@ -53,7 +53,7 @@ keep_uploads_on_disk(lambda: uploads.private_folder(resources.store().folder))
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Runs the queue while the server is running, whether or not a page is open."""
     resources.begin()
-    announcing.announce(REACH, ENTRANCE, BASE)
+    announcing.announce(ALLOWED, ENTRANCE, BASE)
     closing = asyncio.create_task(close_sessions_in_time())
     try:
         yield
@@ -67,7 +67,7 @@ app = st.App(
     lifespan=lifespan,
     routes=routes(BASE),
     middleware=[
-        Middleware(Doorway, entrance=ENTRANCE, reach=REACH, base_url=BASE),
+        Middleware(Doorway, entrance=ENTRANCE, allowed=ALLOWED, base_url=BASE),
         Middleware(UploadQuota),
         Middleware(PageHead, base_url=BASE),
     ],

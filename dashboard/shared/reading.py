@@ -119,7 +119,9 @@ def mismatch(source: ModelSource, kinds: Sequence[HeadKind]) -> str:
     arguments = {"source": source, "kinds": list(kinds)}
     imports = ("torch", "transformers", "isoviz.models.adapter")
     pulse = still_wanted()
-    return guarded.call("isoviz.models.fit:words", arguments, str, field="model", imports=imports, pulse=pulse)
+    return guarded.call(
+        "isoviz.models.adapter:mismatch_words", arguments, str, field="model", imports=imports, pulse=pulse
+    )
 
 
 def _completed(data: str | None, columns: OwnTask) -> OwnTask:

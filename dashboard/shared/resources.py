@@ -15,8 +15,8 @@ import streamlit as st
 from dashboard.shared import examples, visitor
 from isoviz import fence
 from isoviz.access import policy, uploads
+from isoviz.access.allowed_hosts import AllowedHosts, switched_on
 from isoviz.access.policy import Policy
-from isoviz.access.reach import Reach, switched_on
 from isoviz.fence import Roots
 from isoviz.home import home, make_private, store_url
 
@@ -83,7 +83,7 @@ def service_of(asking: Visitor) -> Service:
 
 
 def _policy() -> Policy:
-    return policy.read(Reach.from_environment(st.get_option("server.address")))
+    return policy.read(AllowedHosts.from_environment(st.get_option("server.address")))
 
 
 def guard_files() -> None:

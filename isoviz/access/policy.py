@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from isoviz.access.reach import READ_ONLY, Reach, switched_on
+from isoviz.access.allowed_hosts import READ_ONLY, AllowedHosts, switched_on
 from isoviz.errors import InputError
 from isoviz.fence import HOSTS as STORE_HOSTS
 from isoviz.fence import VARIABLE as ROOTS
@@ -72,16 +72,16 @@ UNRESTRICTED: Final = Policy()
 """The policy of the command line."""
 
 
-def read(reach: Reach, environment: Mapping[str, str] = os.environ) -> Policy:
+def read(allowed: AllowedHosts, environment: Mapping[str, str] = os.environ) -> Policy:
     """The policy in the environment. Raises `InputError` for an invalid variable.
 
     Args:
-        reach: how the server can be reached, which determines the default roots.
+        allowed: how the server can be reached, which determines the default roots.
         environment: variables.
     """
     return Policy(
         read_only=switched_on(READ_ONLY, environment),
-        roots=folders(environment[ROOTS]) if ROOTS in environment else default_roots(reach),
+        roots=folders(environment[ROOTS]) if ROOTS in environment else default_roots(allowed),
         quotas=Quotas(
             **{name: _count(variable, environment, default) for name, (variable, default, _) in _QUOTAS.items()}
         ),
@@ -89,9 +89,9 @@ def read(reach: Reach, environment: Mapping[str, str] = os.environ) -> Policy:
     )
 
 
-def default_roots(reach: Reach) -> tuple[Path, ...]:
+def default_roots(allowed: AllowedHosts) -> tuple[Path, ...]:
     """The current folder and the home folder; none where others can reach the server, directly or through a proxy."""
-    return (Path.cwd(), Path.home()) if reach.on_loopback and reach.url is None else ()
+    return (Path.cwd(), Path.home()) if allowed.on_loopback and allowed.url is None else ()
 
 
 def folders(text: str) -> tuple[Path, ...]:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from isoviz import boundary, fence
-from isoviz.access import links, policy, reach
-from isoviz.access.reach import Reach
+from isoviz.access import allowed_hosts, links, policy
+from isoviz.access.allowed_hosts import AllowedHosts
 from isoviz.commands import dashboard
 from isoviz.commands.options import StoreOption
 from isoviz.errors import InputError, shortened
@@ -86,18 +86,18 @@ def run(
     # The server opens the browser at a link with a token; Streamlit would open the bare address.
     command += ["--server.address", host, "--server.headless", "true"]
     chosen = {
-        reach.URL: url,
-        reach.HOSTS: ",".join(allow_host),
-        reach.ORIGINS: ",".join(allow_origin),
-        reach.FRAMES: ",".join(allow_frame),
-        reach.NO_TOKEN: "1" if no_token else "",
+        allowed_hosts.URL: url,
+        allowed_hosts.HOSTS: ",".join(allow_host),
+        allowed_hosts.ORIGINS: ",".join(allow_origin),
+        allowed_hosts.FRAMES: ",".join(allow_frame),
+        allowed_hosts.NO_TOKEN: "1" if no_token else "",
         "ISOVIZ_OPEN_BROWSER": "" if headless else "1",
-        reach.API_WRITES: "1" if api_writes else "",
+        allowed_hosts.API_WRITES: "1" if api_writes else "",
         "ISOVIZ_STORE": store if store and "://" in store else store and os.path.abspath(store),
     }
     environment = {**dashboard.environment(), **{name: value for name, value in chosen.items() if value}}
-    reach.refuse_unguarded(host, environment)
-    reachable = Reach.from_environment(host, environment)
+    allowed_hosts.refuse_unguarded(host, environment)
+    reachable = AllowedHosts.from_environment(host, environment)
     # the server itself runs in another folder
     if roots is not None:
         folders = [os.path.abspath(os.path.expanduser(root)) for root in roots]

@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import Annotated, Final
 
-from isoviz.access import links, reach
+from isoviz.access import allowed_hosts, links
+from isoviz.access.allowed_hosts import AllowedHosts
 from isoviz.access.links import Links
-from isoviz.access.reach import Reach
 from isoviz.access.visitors import Role
 from isoviz.commands.options import StoreOption
 from isoviz.commands.output import Answer
@@ -45,8 +45,8 @@ ACTIONS: Final = {"show": show, "renew": renew}
 
 
 def _address(url: str | None, port: int) -> str:
-    url = url or os.environ.get(reach.URL) or f"http://127.0.0.1:{port}"
-    return Reach.from_environment(None, {reach.URL: url}).url or url
+    url = url or os.environ.get(allowed_hosts.URL) or f"http://127.0.0.1:{port}"
+    return AllowedHosts.from_environment(None, {allowed_hosts.URL: url}).url or url
 
 
 def _shown(secrets: Links, url: str | None, port: int) -> Answer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args, get_origin
 
 from pydantic import BaseModel
@@ -35,13 +35,6 @@ _FILES: Final = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
 """What `isoviz --completion` completes a path with (`shtab.FILE`)."""
 
 
-class StoreAndQuiet(BaseModel):
-    """Options that most verbs have."""
-
-    store: StoreOption = None
-    quiet: Quiet = False
-
-
 def file_of_vectors() -> str:
     """Help of an option that names vectors. The catalogue of formats imports numpy, so other verbs do not wait for it."""
     from isoviz.tables import catalogue
@@ -50,21 +43,26 @@ def file_of_vectors() -> str:
 
 
 def add_verb(parser: argparse.ArgumentParser, call: Call) -> None:
-    """The options of a function, and `carry_out`, which calls it with them and gives the exit code."""
+    """The options of a function, and `execute`, which calls it with them and gives the exit code."""
     model = arguments_of(call)
     add_fields(parser, model, text="NAME")
     if call.__annotations__["return"] == "Answer" and "quiet" not in model.model_fields:
         parser.add_argument("--json", action="store_true", dest="quiet", help="one JSON document on stdout")
-    parser.set_defaults(carry_out=functools.partial(_carry_out, call, model))
+    parser.set_defaults(execute=functools.partial(_execute, call), request_type=model)
 
 
-def _carry_out(call: Call, model: type[BaseModel], options: argparse.Namespace) -> int:
-    """Call the function with the given options, print its answer, and return the exit code."""
+def request_of(options: argparse.Namespace) -> Any:
+    """The checked request of a parsed command line, which knows what was given (`model_fields_set`)."""
+    model: type[BaseModel] = options.request_type
     given = {name: getattr(options, name, None) for name in model.model_fields}
     if "own" in given:
-        given["own"] = own_columns(options)
-    request = checked(model, {name: value for name, value in given.items() if value is not None})
-    answer = call(**keywords(call, request))
+        given["own"] = _own_columns(options)
+    return checked(model, {name: value for name, value in given.items() if value is not None})
+
+
+def _execute(call: Call, options: argparse.Namespace) -> int:
+    """Call the function with the given options, print its answer, and return the exit code."""
+    answer = call(**keywords(call, request_of(options)))
     if not isinstance(answer, Answer):
         return int(answer)
     if options.quiet:
@@ -78,32 +76,28 @@ def _carry_out(call: Call, model: type[BaseModel], options: argparse.Namespace) 
 def add_fields(
     parser: argparse.ArgumentParser | argparse._ArgumentGroup,
     model: type[BaseModel],
-    options: Mapping[str, str] | None = None,
     *,
     prefix: str = "",
     text: str = "TEXT",
-    section_of: Callable[[str], str] = lambda name: "",
 ) -> None:
     """An option for each field of a request that text can give, with its type and description.
 
     Args:
-        options: field → option, for some fields only, or with other names.
-        prefix: of the names in the namespace.
+        prefix: of the names in the namespace; these options may be left out.
         text: what help calls a text.
-        section_of: the heading of a field's option, if the field declares none; empty for none.
     """
     groups: dict[str, Any] = {}
     for name, field in model.model_fields.items():
-        if name == "own" and options is None:
-            add_own(parser)
+        if name == "own":
+            _add_own(parser)
         types = _types(field.annotation)
         kinds = {get_origin(one) or one for one in types}
-        if (options is not None and name not in options) or kinds.isdisjoint((bool, int, float, str, Literal)):
+        if kinds.isdisjoint((bool, int, float, str, Literal)):
             continue
         about = extra(field)
-        section = about.get("section", section_of(name))
+        section = about.get("section")
         group = groups.setdefault(section, parser.add_argument_group(section)) if section else parser
-        option = options[name] if options is not None else about.get("option", f"--{name.replace('_', '-')}")
+        option = about.get("option", f"--{name.replace('_', '-')}")
         choices = next((get_args(one) for one in types if get_origin(one) is Literal), ())
         default = about.get("shown_default", None if field.is_required() else field.default)
         notes = [f"one of {', '.join(choices)}"] if choices and "positional" not in about else []
@@ -125,7 +119,7 @@ def add_fields(
         if "positional" in about:
             added: Any = group.add_argument(name, **shared)
         else:
-            required = field.is_required() and options is None
+            required = field.is_required() and not prefix
             added = group.add_argument(option, dest=prefix + name, default=None, required=required, **shared)
         if shared["metavar"] in ("FILE", "FOLDER", "DIR", "PATH", "URL_OR_DIR"):
             added.complete = _FILES  # which shtab reads
@@ -154,21 +148,19 @@ def _read(read: Callable[[str], Any], text: str) -> Any:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def add_own(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+def _add_own(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Options of `--task own`; their names in the namespace begin with `own.`"""
-    from isoviz.runs.planning import OWN_OPTIONS
     from isoviz.tasks.protocol import OwnTask
 
     group = parser.add_argument_group("own data", "for --task own: the columns of the files, and what they are")
-    add_fields(group, OwnTask, OWN_OPTIONS, prefix="own.", text="COLUMN")
+    add_fields(group, OwnTask, prefix="own.", text="COLUMN")
 
 
-def own_columns(options: argparse.Namespace) -> OwnTask | None:
+def _own_columns(options: argparse.Namespace) -> OwnTask | None:
     """The columns of `--task own`. Raises `InputError` if the task is another one, or if a required column is missing."""
-    from isoviz.runs.planning import OWN_OPTIONS
     from isoviz.tasks.protocol import OWN, OwnTask
 
-    values = {name: getattr(options, f"own.{name}", None) for name in OWN_OPTIONS}
+    values = {name: getattr(options, f"own.{name}", None) for name in OwnTask.model_fields}
     values = {name: value for name, value in values.items() if value is not None}
     if options.task != OWN:
         got = "" if options.task is None else f" (got --task {options.task})"

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from isoviz.commands.options import Quiet, StoreOption
 from isoviz.commands.output import Answer, lines_of, print_json
-from isoviz.errors import InputError
+from isoviz.errors import InputError, StoreError
 from isoviz.formatting import decimals
 from isoviz.operations.operation import argument
 from isoviz.runs.gentle_stop import gentle_stop
-from isoviz.runs.queue_order import Move, Priority
+from isoviz.runs.queue_order import PRIORITIES, Move, Priority
 from isoviz.runs.recovery import mark_lost
 from isoviz.runs.store import Store, StoreUnavailableError
 from isoviz.runs.summaries import TIMING, RunSummary
@@ -116,7 +116,7 @@ def stop(id: Id, store: StoreOption = None) -> Answer:
 
 def resume(id: Id, quiet: Quiet = False, store: StoreOption = None) -> Answer:
     """Go on here."""
-    from isoviz.commands.train import carry_out, say
+    from isoviz.commands.train import execute_here, say
     from isoviz.operations import documents
 
     found = opened(store)
@@ -125,32 +125,35 @@ def resume(id: Id, quiet: Quiet = False, store: StoreOption = None) -> Answer:
     with gentle_stop(say) as stops:
         if waiting.status != "queued" or waiting.owner is not None:  # a run queued for an app can run here too
             _service(found).resume(id, claim=owner)
-        row = carry_out(found, id, owner, stops, quiet=quiet)
+        row = execute_here(found, id, owner, stops, quiet=quiet)
     document = documents.document([documents.of_run(found, id)])
     return Answer(document, lambda: None, code=0 if row.status == "finished" else 1)
 
 
 def move(id: Id, to: Annotated[Move, argument("its new place", positional=True)], store: StoreOption = None) -> Answer:
-    """Move a run in the queue."""
-    from isoviz.operations.table import Operations
-
+    """Move a run in the queue. One that passes another takes over its priority."""
     found = opened(store)
-    return _queue(Operations(found, _service(found)).move_run(id, to))
+    _service(found).move(id, to)
+    return _queue(found)
 
 
 def priority(
     id: Id, to: Annotated[Priority, argument("its new priority", positional=True)], store: StoreOption = None
 ) -> Answer:
     """Set a queued run's priority; higher ones start first."""
-    from isoviz.operations.table import Operations
-
     found = opened(store)
-    return _queue(Operations(found, _service(found)).set_priority(id, to))
+    if (status := found.get(id).status) != "queued":
+        raise StoreError(f"run '{id}' has no priority: it is {status}, not waiting in the queue")
+    _service(found).set_priority([id], PRIORITIES[to])
+    return _queue(found)
 
 
-def _queue(document: dict[str, Any]) -> Answer:
-    lines = (f"{place}. {run['id']}  {run['priority']} priority" for place, run in enumerate(document["queue"], 1))
-    return Answer(document, "\n".join(lines))
+def _queue(store: Store) -> Answer:
+    levels = {value: level for level, value in PRIORITIES.items()}
+    waiting = store.list(status="queued", order="queue")
+    queue = [{"id": row.id, "priority": levels[row.priority]} for row in waiting]
+    lines = (f"{place}. {run['id']}  {run['priority']} priority" for place, run in enumerate(queue, 1))
+    return Answer({"queue": queue}, "\n".join(lines))
 
 
 def delete(id: Id, store: StoreOption = None) -> Answer:
@@ -213,7 +216,7 @@ def add_seeds(
     if not quiet:
         seeds = sorted({config.seed for config in configs})
         print(f"{len(configs)} runs, seeds {seeds[0]} to {seeds[-1]}", file=sys.stderr)
-    rows = train.launch_and_carry_out(found, _service(found), configs, experiment, quiet=quiet, new=False)
+    rows = train.launch_and_execute(found, _service(found), configs, experiment, quiet=quiet, new=False)
     train.report(found, rows, quiet)
     return 0 if all(row.status == "finished" for row in rows) else 1
 

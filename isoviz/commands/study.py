@@ -117,7 +117,7 @@ def _train(
         train.fetch_models(wanted)
         train.check_weights(wanted)
         service = of_command_line(store)
-        rows = train.launch_and_carry_out(store, service, wanted, f"{study.slug} {scale}", quiet=quiet)
+        rows = train.launch_and_execute(store, service, wanted, f"{study.slug} {scale}", quiet=quiet)
     since = rows[0].id if fresh and rows else ""
     found = _once_ended(store, functools.partial(records.read, store, configs, since=since))
     if study.profiles:

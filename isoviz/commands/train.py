@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import BaseModel
 
 from isoviz import recipes, tasks
-from isoviz.commands.options import StoreAndQuiet, add_fields, add_own, own_columns, whole
+from isoviz.commands.options import Quiet, StoreOption
 from isoviz.commands.output import print_json, progress_bar
-from isoviz.config import RunConfig, section_of
+from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Event
+from isoviz.operations.operation import argument
+from isoviz.operations.settings import Settings
 from isoviz.runs import planning
 from isoviz.runs.naming import experiment_name
 
@@ -23,70 +26,78 @@ if TYPE_CHECKING:
     from isoviz.runs.rows import RunRow
     from isoviz.runs.store import Store
 
-
-def add_options(parser: argparse.ArgumentParser, verb: str = "train") -> None:
-    """Add the options of the verb; `sweep` also takes a grid."""
-    if verb == "sweep":
-        parser.add_argument(
-            "--grid", action="append", metavar="NAME=V1,V2,...", required=True, help="values of one method parameter"
-        )
-    fields = RunConfig.model_fields
-    parser.add_argument("--model", default=fields["model"].default, help=fields["model"].description)
-    parser.add_argument("--task", default=fields["task"].default, help=fields["task"].description)
-    parser.add_argument("--data", metavar="DIR", help=f"{fields['data'].description} For --task own also one file.")
-    add_own(parser)
-    parser.add_argument("--method", default=fields["method"].default, metavar="SLUG", help=fields["method"].description)
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the method")
-    parser.add_argument("--seeds", type=whole, nargs="+", default=[0], metavar="N", help="one run per seed")
-    parser.add_argument(
-        "--recipe",
-        metavar="NAME",
-        help=f"use a paper's settings for everything not given here: {', '.join(recipes.RECIPES)}",
-    )
-    add_fields(parser, RunConfig, planning.OPTIONS, section_of=section_of)
-    parser.add_argument(
-        "--queue", action="store_true", help="queue the runs for workers or the app; train nothing here"
-    )
-    parser.add_argument("--repeat", action="store_true", help="with --queue: also queue runs that exist already")
-    add_fields(parser, StoreAndQuiet)
-    parser.set_defaults(carry_out=run)
+_FIELDS: Final = RunConfig.model_fields
 
 
-def run(options: argparse.Namespace) -> int:
+class _Planned(BaseModel):
+    """What is trained, and how; the settings follow."""
+
+    model: Annotated[str, argument(str(_FIELDS["model"].description), "MODEL")] = _FIELDS["model"].default
+    task: Annotated[str, argument(str(_FIELDS["task"].description), "TASK")] = _FIELDS["task"].default
+    data: Annotated[str | None, argument(f"{_FIELDS['data'].description} For --task own also one file.", "DIR")] = None
+    method: Annotated[str, argument(str(_FIELDS["method"].description), "SLUG")] = _FIELDS["method"].default
+    set: Annotated[tuple[str, ...], argument("a parameter of the method", "NAME=VALUE", append=True)] = ()
+    seeds: Annotated[tuple[int, ...], argument("one run per seed", "N", shown_default="0")] = (0,)
+    recipe: Annotated[
+        str | None, argument(f"use a paper's settings for everything not given here: {', '.join(recipes.RECIPES)}")
+    ] = None
+
+
+class TrainRequest(Settings, _Planned):
+    """The options of `train`."""
+
+    queue: Annotated[bool, argument("queue the runs for workers or the app; train nothing here")] = False
+    repeat: Annotated[bool, argument("with --queue: also queue runs that exist already")] = False
+    store: StoreOption = None
+    quiet: Quiet = False
+
+
+class SweepRequest(TrainRequest):
+    """The options of `sweep`."""
+
+    grid: Annotated[tuple[str, ...], argument("values of one method parameter", "NAME=V1,V2,...", append=True)]
+
+
+def sweep(request: SweepRequest) -> int:
+    """As `run`, over a grid of parameters."""
+    return run(request)
+
+
+def run(request: TrainRequest) -> int:
     """Start the runs. Returns 0 if all finish, else 1. With `--queue` they wait for workers, and it returns 0.
 
     The first Ctrl-C or SIGTERM asks the run at hand to stop, which leaves a checkpoint, and ends the command; the second ends it
     at once. `runs stop` does the same from elsewhere.
     """
-    if options.repeat and not options.queue:
+    if request.repeat and not request.queue:
         raise InputError("repeat: only with --queue", field="repeat")
-    configs = plan(options)
+    configs = plan(request)
     from isoviz.access.service import of_command_line
     from isoviz.runs.store import Store
 
-    store = Store(options.store)
+    store = Store(request.store)
     service = of_command_line(store)
     fetch_models(configs)
     check_weights(configs)
-    if options.queue:
-        return _queue(store, service, configs, options)
-    if not options.quiet:
+    if request.queue:
+        return _queue(store, service, configs, request)
+    if not request.quiet:
         print(_runs(len(configs)), file=sys.stderr)
-    rows = launch_and_carry_out(store, service, configs, _group(configs), quiet=options.quiet)
-    report(store, rows, options.quiet)
+    rows = launch_and_execute(store, service, configs, _group(configs), quiet=request.quiet)
+    report(store, rows, request.quiet)
     return 0 if all(row.status == "finished" for row in rows) else 1
 
 
-def _queue(store: Store, service: Service, configs: list[RunConfig], options: argparse.Namespace) -> int:
+def _queue(store: Store, service: Service, configs: list[RunConfig], request: TrainRequest) -> int:
     """Queue the runs that do not exist yet, or all with `--repeat`, and print their ids."""
     from isoviz.operations import documents
     from isoviz.runs import duplicates
 
-    known = {} if options.repeat else duplicates.existing(store, configs)
+    known = {} if request.repeat else duplicates.existing(store, configs)
     new = [config for config in configs if config.identity not in known]
     rows = [store.get(run_id) for run_id in service.launch(new, group=_group(new), new=True)]
     existing = list(dict.fromkeys(known.values()))
-    if options.quiet:
+    if request.quiet:
         print_json(documents.document([documents.as_json(row, None) for row in rows]) | {"existing": existing})
         return 0
     for row in rows:
@@ -98,7 +109,7 @@ def _queue(store: Store, service: Service, configs: list[RunConfig], options: ar
     return 0
 
 
-def launch_and_carry_out(
+def launch_and_execute(
     store: Store, service: Service, configs: Sequence[RunConfig], group: str | None, *, quiet: bool, new: bool = True
 ) -> list[RunRow]:
     """Launch runs and execute them here, one after another. After a stop, those that have not started are stopped too.
@@ -115,7 +126,7 @@ def launch_and_carry_out(
         ids = service.launch(configs, group=group, new=new, claim=owner)
         try:
             for run_id in ids:
-                rows.append(carry_out(store, run_id, owner, stop, quiet=quiet))
+                rows.append(execute_here(store, run_id, owner, stop, quiet=quiet))
                 if stop() or rows[-1].status == "stopped":
                     break
         finally:
@@ -137,31 +148,30 @@ def report(store: Store, rows: Sequence[RunRow], json: bool) -> None:
         run_report.print_summary(rows, next(filter(None, started.values()), None))
 
 
-def plan(options: argparse.Namespace) -> list[RunConfig]:
-    """The runs that the options describe, validated."""
+def plan(request: TrainRequest) -> list[RunConfig]:
+    """The runs that a request describes, validated."""
     params: dict[str, Any] = {}
-    for text in options.set:
+    for text in request.set:
         name, values = planning.parse_grid(text)
         if len(values) > 1:
             raise InputError(
                 f"--set takes one value (got '{text}'); use `sweep --grid {text}` for several", field="set"
             )
         params[name] = values[0]
-    for text in getattr(options, "grid", None) or []:
-        name, values = planning.parse_grid(text)
-        params[name] = values
-    if not options.queue:
+    if isinstance(request, SweepRequest):
+        params |= dict(map(planning.parse_grid, request.grid))
+    if not request.queue:
         import torch  # noqa: F401  # this process trains; `devices.describe` then needs no second one
-    common = dict(recipes.get(options.recipe).settings) if options.recipe else {}
-    common |= {name: getattr(options, name) for name in planning.OPTIONS if getattr(options, name, None) is not None}
+    common = dict(recipes.get(request.recipe).settings) if request.recipe else {}
+    common |= {name: getattr(request, name) for name in planning.OPTIONS if name in request.model_fields_set}
     return planning.expand(
-        [options.model],
-        [options.task],
-        [(options.method, params)],
-        options.seeds,
-        data=options.data,
-        own=own_columns(options),
-        trains_here=not options.queue,
+        [request.model],
+        [request.task],
+        [(request.method, params)],
+        request.seeds,
+        data=request.data,
+        own=request.own,
+        trains_here=not request.queue,
         **common,
     )
 
@@ -177,14 +187,14 @@ def fetch_models(configs: Sequence[RunConfig]) -> None:
 
 def check_weights(configs: Sequence[RunConfig]) -> None:
     """Refuse a model whose checkpoint does not match before any run is created, unless random weights are allowed."""
-    from isoviz.models import fit, sources
+    from isoviz.models import adapter, sources
 
     kinds = {(one.model, tasks.get(one.task, one.own).kind) for one in configs if not one.allow_random}
     for model, kind in sorted(kinds):
-        fit.require(sources.resolve(model), kind)
+        adapter.require_fit(sources.resolve(model), kind)
 
 
-def carry_out(store: Store, run_id: str, owner: str, stop: Callable[[], bool], quiet: bool) -> RunRow:
+def execute_here(store: Store, run_id: str, owner: str, stop: Callable[[], bool], quiet: bool) -> RunRow:
     """Claim a reserved or queued run and execute it here, with a progress line on stderr unless `quiet`.
 
     Args:

@@ -15,9 +15,9 @@ from pathlib import Path
 from isoviz.home import home
 from isoviz.lessons.reading import FaultyLessonError, Lesson, parse, read
 
-__all__ = ["Lesson", "catalogue", "on_this_server", "own", "with_own"]
+__all__ = ["Lesson", "catalogue", "custom", "on_this_server", "with_custom"]
 
-MOST_OWN = 50
+MOST_CUSTOM = 50
 """Maximum number of files read from the user's folder."""
 
 
@@ -29,11 +29,11 @@ def catalogue() -> tuple[Lesson, ...]:
     return tuple(sorted((parse(text, name) for name, text in texts.items()), key=lambda lesson: lesson.order))
 
 
-def own(folder: Path) -> tuple[list[Lesson], list[str]]:
+def custom(folder: Path) -> tuple[list[Lesson], list[str]]:
     """The lessons in a folder's TOML files, sorted by `order` and file name, and the problems in the files that were
     skipped."""
     lessons, problems = [], []
-    for path in islice(sorted(folder.glob("*.toml")), MOST_OWN):
+    for path in islice(sorted(folder.glob("*.toml")), MOST_CUSTOM):
         try:
             lessons.append(read(path))
         except FaultyLessonError as error:
@@ -41,12 +41,12 @@ def own(folder: Path) -> tuple[list[Lesson], list[str]]:
     return sorted(lessons, key=lambda lesson: lesson.order), problems
 
 
-def with_own(added: Iterable[Lesson]) -> list[Lesson]:
+def with_custom(added: Iterable[Lesson]) -> list[Lesson]:
     """The bundled lessons, then `added`; of two with the same slug, the later one replaces the first at its place."""
     return list({lesson.slug: lesson for lesson in (*catalogue(), *added)}.values())
 
 
 def on_this_server() -> tuple[list[Lesson], list[str]]:
     """The bundled lessons and those in the folder `lessons` of ISOVIZ_HOME, and the problems in the files that were skipped."""
-    own_lessons, problems = own(home() / "lessons")
-    return with_own(own_lessons), problems
+    added, problems = custom(home() / "lessons")
+    return with_custom(added), problems

@@ -17,9 +17,8 @@ import numpy as np
 
 from isoviz import metrics
 from isoviz.formatting import decimals
-from isoviz.lessons.checking import Cloud, covariance, draw, estimates, transformed
+from isoviz.lessons.checking import Cloud, draw, transformed
 from isoviz.lessons.state import State
-from isoviz.metrics.protocol import Metric
 
 PLAIN: dict[str, Any] = {"d": 16, "n": 500}
 """The cloud before a change: independent standard normal numbers."""
@@ -159,43 +158,7 @@ def _claim(before: Cloud, after: Cloud, bias: bool) -> Claim:
     return "rises" if higher else "falls"
 
 
-# ------------------------------------------------------------------------------------------------------ the record
-
-
-def measures() -> list[Metric]:
-    """The metrics of the table: one number of a single cloud, or of a matrix with its points as rows."""
-    return [metric for metric in metrics.catalogue().values() if metric.in_runs]
-
-
 def drawn(part: Mapping[str, Any], seed: int) -> tuple[Cloud, State]:
     """The points (n, d) of a change, the same ones for the same seed as far as the change permits, and their state."""
     state = State(**{**PLAIN, **part})
     return transformed(draw(state, seed), state), state
-
-
-def values(part: Mapping[str, Any], seed: int, which: Sequence[Metric]) -> dict[str, float | None]:
-    """slug → value of a drawn cloud, rounded; None if undefined or if it needs the true covariance of transformed points."""
-    cloud, state = drawn(part, seed)
-    inputs = {} if state.transforms else {"shrinkage_cov": covariance(state, seed), "zeta": state.zeta}
-    by_slug = estimates(cloud, which, inputs)
-    return {metric.slug: _rounded(by_slug.get(metric.slug, float("nan"))) for metric in which}
-
-
-def _rounded(value: float) -> float | None:
-    return float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None
-
-
-def depends_on_moments(seed: int, which: Sequence[Metric]) -> set[str]:
-    """The measures with equal values on Gaussian and heavy-tailed points that were given exactly the same mean and covariance."""
-    gaussian, heavy = (
-        estimates(_with_exact_moments(drawn(part, seed)[0]), which, {"shrinkage_cov": np.eye(PLAIN["d"]), "zeta": 0.2})
-        for part in ({}, {"tails": 3})
-    )
-    return {slug for slug, value in gaussian.items() if np.isclose(value, heavy[slug], rtol=1e-9, atol=1e-9)}
-
-
-def _with_exact_moments(cloud: Cloud) -> Cloud:
-    """The cloud whitened: mean 0 and covariance I, to rounding."""
-    left, _, right = np.linalg.svd(cloud - cloud.mean(axis=0), full_matrices=False)
-    whitened: Cloud = left @ right * np.sqrt(len(cloud) - 1)
-    return whitened

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,30 +45,30 @@ def folder_of(source: ModelSource) -> Path | None:
 
 def tensors(folder: Path) -> dict[str, Path]:
     """Name of each tensor → the file that holds it; the files' headers are read, not their weights."""
+    return {name: path for path, stream in _opened(folder) for name in stream.keys()}  # noqa: SIM118
+
+
+def parameters(source: ModelSource) -> int:
+    """How many weights the files of a model on this machine hold, by their headers."""
+    if (folder := folder_of(source)) is None:
+        return 0
+    return sum(
+        math.prod(stream.get_slice(name).get_shape())
+        for _, stream in _opened(folder)
+        for name in stream.keys()  # noqa: SIM118
+    )
+
+
+def _opened(folder: Path) -> Iterator[tuple[Path, Any]]:
+    """Each file of weights, open."""
     from safetensors import safe_open
 
-    files: dict[str, Path] = {}
     for path in folders.weights(folder):
         with (
             boundary.parsing(f"'{path}' cannot be read as safetensors", "model", ModelError),
             safe_open(path, framework="numpy") as stream,
         ):
-            files |= dict.fromkeys(stream.keys(), path)
-    return files
-
-
-def parameters(source: ModelSource) -> int:
-    """How many weights the files of a model on this machine hold, by their headers."""
-    from safetensors import safe_open
-
-    folder, count = folder_of(source), 0
-    for path in folders.weights(folder) if folder else ():
-        with (
-            boundary.parsing(f"'{path}' cannot be read as safetensors", "model", ModelError),
-            safe_open(path, framework="numpy") as stream,
-        ):
-            count += sum(math.prod(stream.get_slice(name).get_shape()) for name in stream.keys())  # noqa: SIM118
-    return count
+            yield path, stream
 
 
 def untrained_pooling(source: ModelSource) -> str | None:

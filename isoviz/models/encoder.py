@@ -77,8 +77,9 @@ class Encoder:
         """
         with torch.inference_mode(), _known_tokens():
             if isinstance(self.module, HeadedModel):
-                encoding = self.module.wiring.encode(batch)
-                return encoding.hidden_states, encoding.pooled
+                reps = self.module.wiring.encode(batch)
+                assert reps.embeddings is not None
+                return (reps.embeddings, *reps.hidden_states), reps.pooled
             return pooled.layers(self.module, batch), None
 
 

@@ -28,6 +28,7 @@ class Representations:
             often the input embeddings as well.
         places: (B,) where in its row the token of `cls` stands; None: it is the first.
         sinks: (B,) tokens of each row that are left out as attention sinks; None where they stay.
+        embeddings: (B, L, d) what the first layer reads; None while a network writes.
         again: runs the encoder once more on the same batch, in training with other dropout masks; set where `penalties` are
             computed.
 
@@ -44,6 +45,7 @@ class Representations:
     output_weight: Tensor
     places: Tensor | None = None
     sinks: Tensor | None = None
+    embeddings: Tensor | None = None
     again: Callable[[], Representations] | None = None
 
     def row_tokens(self, hidden: Tensor) -> Tensor:

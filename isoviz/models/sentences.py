@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz import boundary
-from isoviz.errors import InputError, ModelError, listed, shortened, unknown_name
+from isoviz.errors import InputError, ModelError, listed, unknown_name
 from isoviz.models import folders
 from isoviz.models.sources import ModelSource
 
@@ -69,18 +69,19 @@ def describe(folder: Path) -> SentenceModules | None:
     with boundary.parsing(f"the modules of '{folder}' cannot be read", "model", ModelError):
         listing = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
         modules = [(str(entry["type"]), str(entry["path"])) for entry in listing]
-    settings = boundary.json_object(folder / "config_sentence_transformers.json") or {}
-    if problem := _problem(folder, modules, settings):
-        raise ModelError(f"model: '{folder}' {problem}", field="model", advice=_BARE)
-    prompts = settings.get("prompts") or {}
-    pooled = next(path for name, path in modules if name.endswith(".Pooling"))
-    return SentenceModules(
-        names=tuple(name.rpartition(".")[2] for name, _ in modules),
-        pooling=_modes(boundary.json_object(folder / pooled / "config.json") or {}),
-        prompts={"query": "", "document": "", **{str(name): str(text or "") for name, text in prompts.items()}},
-        default_prompt=settings.get("default_prompt_name"),
-        truncate=settings.get("truncate_dim"),
-    )
+        settings = boundary.json_object(folder / "config_sentence_transformers.json") or {}
+        if problem := _problem(folder, modules, settings):
+            raise ModelError(f"model: '{folder}' {problem}", field="model", advice=_BARE)
+        prompts = (settings.get("prompts") or {}).items()
+        pooled = next(path for name, path in modules if name.endswith(".Pooling"))
+        truncate = settings.get("truncate_dim")
+        return SentenceModules(
+            names=tuple(name.rpartition(".")[2] for name, _ in modules),
+            pooling=_modes(boundary.json_object(folder / pooled / "config.json") or {}),
+            prompts={"query": "", "document": "", **{str(name): str(text or "") for name, text in prompts}},
+            default_prompt=settings.get("default_prompt_name"),
+            truncate=None if truncate is None else int(truncate),
+        )
 
 
 def load(source: ModelSource, dtype: torch.dtype | None = None) -> SentenceTransformer:
@@ -174,11 +175,6 @@ def _problem(folder: Path, modules: Sequence[tuple[str, str]], settings: Mapping
     kind = settings.get("model_type", "SentenceTransformer")
     if kind != "SentenceTransformer":
         return f"is a {kind}, which gives no sentence vectors"
-    if not isinstance(settings.get("prompts") or {}, dict):
-        return "has prompts without names in config_sentence_transformers.json"
-    truncate = settings.get("truncate_dim")
-    if truncate is not None and not isinstance(truncate, int):
-        return f"has the truncate_dim '{shortened(truncate)}', which is not a whole number"
     names = [name.rpartition(".")[2] for name, _ in modules]
     for (written, path), name in zip(modules, names, strict=True):
         if not written.startswith("sentence_transformers."):
@@ -199,10 +195,7 @@ def _problem(folder: Path, modules: Sequence[tuple[str, str]], settings: Mapping
             pickled = (folder / path / "pytorch_model.bin").exists()
             remark = " (pickled weights are not read, because reading them runs code)" if pickled else ""
             return f"has no {path}/model.safetensors{remark}; save it again with sentence-transformers 3 or later"
-        config = boundary.json_object(folder / path / "config.json") or {}
-        if name == "Pooling" and not isinstance(config.get("pooling_mode") or "", (str, list)):
-            return f"has a Pooling module with the mode '{shortened(config['pooling_mode'])}', which does not exist"
-        activation = config.get("activation_function")
+        activation = (boundary.json_object(folder / path / "config.json") or {}).get("activation_function")
         if name == "Dense" and activation is not None and not _ACTIVATION.fullmatch(str(activation)):
             # the library would put tanh in its place, with a line in the log
             return f"has a Dense module with the activation '{activation}', which is none of torch's"

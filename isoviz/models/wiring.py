@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,22 +11,11 @@ from torch import Tensor, nn
 from isoviz.errors import ModelError, one_line
 from isoviz.models import pooled, sinks
 from isoviz.models.families import CLASSIFIERS, CausalPooling, architecture
+from isoviz.models.hooks import Representations
 from isoviz.tasks.protocol import HeadKind
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
-
-
-@dataclass
-class Encoding:
-    """The hooks' view of one batch; the fields are those of `Representations`, and `hidden_states` begins with the embeddings."""
-
-    cls: Tensor
-    pooled: Tensor
-    hidden_states: tuple[Tensor, ...]
-    attention_mask: Tensor
-    places: Tensor | None = None
-    sinks: Tensor | None = None
 
 
 class Wiring:
@@ -69,9 +58,24 @@ class Wiring:
         """d, the size of the token vectors."""
         return int(self.network.config.hidden_size)
 
-    def encode(self, inputs: dict[str, Tensor]) -> Encoding:
+    def encode(self, inputs: dict[str, Tensor]) -> Representations:
         """Run the network up to the method. `inputs` are named as the network names them."""
         raise NotImplementedError
+
+    def _read(
+        self,
+        cls: Tensor,
+        pooled: Tensor,
+        states: Sequence[Tensor],
+        mask: Tensor,
+        places: Tensor | None = None,
+        sinks: Tensor | None = None,
+    ) -> Representations:
+        """What `encode` gives; `states` begin with the embeddings."""
+        layers, weight = tuple(states[1:]), self.output.weight
+        return Representations(
+            cls, pooled, states[-1], layers, mask, weight, places=places, sinks=sinks, embeddings=states[0]
+        )
 
 
 class Classifier(Wiring):
@@ -92,10 +96,10 @@ class Classifier(Wiring):
             return self.network.classifier.dropout
         return self.network.drop if self.head == "norm" else self.network.dropout
 
-    def encode(self, inputs: dict[str, Tensor]) -> Encoding:
+    def encode(self, inputs: dict[str, Tensor]) -> Representations:
         encoded = self.network.base_model(**inputs, output_hidden_states=True, return_dict=True)
         first, pooled = encoded.last_hidden_state[:, 0], self._pool(encoded, inputs)
-        return Encoding(first, pooled, tuple(encoded.hidden_states), inputs["attention_mask"])
+        return self._read(first, pooled, encoded.hidden_states, inputs["attention_mask"])
 
     def _pool(self, encoded: Any, inputs: dict[str, Tensor]) -> Tensor:
         last = encoded.last_hidden_state
@@ -106,7 +110,8 @@ class Classifier(Wiring):
         if self.head == "context":
             return self.network.pooler(last)
         if self.head == "norm":
-            return self.network.head(_first_or_mean(last, inputs["attention_mask"], self.network.config))
+            first = self.network.config.classifier_pooling == "cls"
+            return self.network.head(last[:, 0] if first else _mean(last, inputs["attention_mask"]))
         head = self.network.classifier
         activation = nn.functional.gelu if self.head == "gelu" else torch.tanh
         return activation(head.dense(head.dropout(last[:, 0])))
@@ -161,10 +166,10 @@ class AnyText(Wiring):
     def dropout(self) -> nn.Module:
         return self.network.dropout
 
-    def encode(self, inputs: dict[str, Tensor]) -> Encoding:
+    def encode(self, inputs: dict[str, Tensor]) -> Representations:
         states, mask = pooled.layers(self.network.base_model, inputs), inputs["attention_mask"]
         last = states[-1]
-        return Encoding(last[:, 0], _mean(last.float(), mask).to(last.dtype), states, mask)
+        return self._read(last[:, 0], _mean(last.float(), mask).to(last.dtype), states, mask)
 
 
 class Causal(AnyText):
@@ -187,7 +192,7 @@ class Causal(AnyText):
     def dropout(self) -> nn.Module:
         return self._nothing
 
-    def encode(self, inputs: dict[str, Tensor]) -> Encoding:
+    def encode(self, inputs: dict[str, Tensor]) -> Representations:
         ids, mask = inputs["input_ids"], inputs["attention_mask"]  # not the token types: GPT-2 reads them as words
         lengths = mask.sum(dim=1).clamp(min=1)
         states = self._states(ids, mask) if self.pooling != "echo" else self._echo(ids, lengths)
@@ -197,7 +202,7 @@ class Causal(AnyText):
             mask, left_out = mask * ~found, found.sum(dim=1)
         vector = last[torch.arange(len(ids), device=ids.device), places]
         pooled = vector if self.pooling == "last" else _mean(last.float(), mask)
-        return Encoding(vector, pooled, states, mask, places, left_out)
+        return self._read(vector, pooled, states, mask, places, left_out)
 
     def _states(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
         return pooled.layers(self.network.base_model, {"input_ids": ids, "attention_mask": mask})
@@ -262,7 +267,7 @@ class TwoSidedClassifier(TwoSided):
     def dropout(self) -> nn.Module:
         return self.network.classification_head.dropout
 
-    def encode(self, inputs: dict[str, Tensor]) -> Encoding:
+    def encode(self, inputs: dict[str, Tensor]) -> Representations:
         mask, ids = inputs["attention_mask"], inputs["input_ids"]
         read, last, layers = self._both(inputs, self._again(inputs), None)
         # the last end token; where a text has none (a tokenizer that sets none), its last token
@@ -270,7 +275,7 @@ class TwoSidedClassifier(TwoSided):
         place = place + ids.shape[1] * place * (ids == self.network.config.eos_token_id)
         vector = last[torch.arange(len(ids), device=ids.device), place.argmax(dim=1)]
         head = self.network.classification_head
-        return Encoding(read[:, 0], torch.tanh(head.dense(head.dropout(vector))), layers, mask)
+        return self._read(read[:, 0], torch.tanh(head.dense(head.dropout(vector))), layers, mask)
 
 
 class SpanFinder(Wiring):
@@ -286,13 +291,13 @@ class SpanFinder(Wiring):
     def dropout(self) -> nn.Module:
         return getattr(self.network, "dropout", None) or getattr(self.network, "drop", None) or self._nothing
 
-    def encode(self, inputs: dict[str, Tensor]) -> Encoding:
+    def encode(self, inputs: dict[str, Tensor]) -> Representations:
         encoded = self.network.base_model(**inputs, output_hidden_states=True, return_dict=True)
         last, mask = encoded.last_hidden_state, inputs["attention_mask"]
         points = last[mask.bool()]
         if hasattr(self.network, "head"):  # ModernBERT has a map between the last layer and the output layer
             points = self.network.head(points)
-        return Encoding(last[:, 0], points, tuple(encoded.hidden_states), mask)
+        return self._read(last[:, 0], points, encoded.hidden_states, mask)
 
 
 class TwoSidedSpanFinder(TwoSided):
@@ -304,10 +309,10 @@ class TwoSidedSpanFinder(TwoSided):
     def output(self) -> nn.Linear:
         return self.network.qa_outputs
 
-    def encode(self, inputs: dict[str, Tensor]) -> Encoding:
+    def encode(self, inputs: dict[str, Tensor]) -> Representations:
         mask = inputs["attention_mask"]
         read, last, layers = self._both(inputs, self._again(inputs), None)
-        return Encoding(read[:, 0], last[mask.bool()], layers, mask)
+        return self._read(read[:, 0], last[mask.bool()], layers, mask)
 
 
 class Writer(TwoSided):
@@ -323,13 +328,13 @@ class Writer(TwoSided):
     def bias(self) -> Tensor | None:
         return getattr(self.network, "final_logits_bias", None)
 
-    def encode(self, inputs: dict[str, Tensor]) -> Encoding:
+    def encode(self, inputs: dict[str, Tensor]) -> Representations:
         mask = inputs["decoder_attention_mask"]
         read, last, layers = self._both(inputs, inputs["decoder_input_ids"], mask)
         points = last[mask.bool()]
         if getattr(self.network.config, "scale_decoder_outputs", False):  # T5 with tied embeddings
             points = points * self.network.config.d_model**-0.5
-        return Encoding(read[:, 0], points, layers, mask)
+        return self._read(read[:, 0], points, layers, mask)
 
 
 def wire(
@@ -346,12 +351,6 @@ def wire(
     if CLASSIFIERS[network.config.model_type] == "end":
         wirings = (TwoSidedClassifier, TwoSidedSpanFinder)
     return wirings[kind == "span"](network)
-
-
-def _first_or_mean(last: Tensor, mask: Tensor, config: Any) -> Tensor:
-    if config.classifier_pooling == "cls":
-        return last[:, 0]
-    return _mean(last, mask)
 
 
 def _mean(last: Tensor, mask: Tensor) -> Tensor:

@@ -16,28 +16,26 @@ from dataclasses import dataclass
 from types import MethodType
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel
 
 from isoviz import comparisons, limits, methods, metrics, posthoc, reference, studies, tasks
 from isoviz.access.service import Service
 from isoviz.catalogues import installed
-from isoviz.config import RunConfig
 from isoviz.demo import bundled_models
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Status
 from isoviz.jobs import guarded
 from isoviz.operations import documents
 from isoviz.operations.measure import CloudRequest, MeasureRequest
-from isoviz.operations.operation import STRICT, argument, arguments_of, checked, keywords
+from isoviz.operations.operation import argument, arguments_of, checked, keywords
 from isoviz.operations.ruler import RulerRequest
+from isoviz.operations.settings import Settings
 from isoviz.runs import duplicates, planning
 from isoviz.runs.identity import one_line
 from isoviz.runs.naming import experiment_name
-from isoviz.runs.queue_order import PRIORITIES, Move, Priority
 from isoviz.runs.recovery import mark_lost
 from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
-from isoviz.tasks.protocol import OwnTask
 
 Kind = Literal["methods", "measures", "transforms", "tasks", "models", "studies"]
 
@@ -58,17 +56,6 @@ _THREADS: Final = ThreadPoolExecutor(32, "operation")
 _MEASURING: Final = ThreadPoolExecutor(8, "measure")
 """Its threads wait for their turn to measure; other operations must not wait for them."""
 _MODEL_MODULES: Final = ("torch", "transformers", "isoviz.models.adapter")
-
-
-class Settings(
-    create_model(  # type: ignore[misc]
-        "Settings",
-        __config__=STRICT,
-        own=(OwnTask | None, None),
-        **{name: (info.annotation, info) for name, info in RunConfig.model_fields.items() if name in planning.OPTIONS},
-    )
-):
-    """Settings of `launch_runs`: those of the command line, and the columns of the task `own`."""
 
 
 @dataclass(frozen=True)
@@ -280,27 +267,6 @@ class Operations:
         """Queue a stopped, failed or lost run again. It continues from its last checkpoint."""
         self.service.resume(id)
         return documents.document([documents.of_run(self.store, id)])
-
-    def move_run(self, id: str, to: Move) -> dict[str, Any]:
-        """Move a run in the queue: first, one place up or down, or last. Returns the queue.
-
-        A run that passes another one takes over its priority.
-        """
-        self.service.move(id, to)
-        return self._queue()
-
-    def set_priority(self, id: str, priority: Priority) -> dict[str, Any]:
-        """Set the priority of a run in the queue. Runs with a higher priority start first. Returns the queue."""
-        self.service.set_priority([id], PRIORITIES[priority])  # checks the permission before anything is read
-        status = self.store.get(id).status
-        if status != "queued":
-            raise StoreError(f"run '{id}' has no priority: it is {status}, not waiting in the queue")
-        return self._queue()
-
-    def _queue(self) -> dict[str, Any]:
-        levels = {value: level for level, value in PRIORITIES.items()}
-        waiting = self.store.list(status="queued", order="queue", limit=MOST_LISTED)
-        return {"queue": [{"id": row.id, "priority": levels[row.priority]} for row in waiting]}
 
 
 def _with_parameters(items: Mapping[str, Any]) -> list[dict[str, Any]]:

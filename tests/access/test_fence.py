@@ -52,15 +52,6 @@ def test_inside_is_read_by_any_spelling(shared: Path, confined: None, monkeypatc
     assert own.preview(shared / "data").columns == ("text", "label")
 
 
-def test_a_root_may_itself_be_a_link(shared: Path, tmp_path: Path) -> None:
-    (tmp_path / "alias").symlink_to(shared)
-    for root in (tmp_path / "alias", shared):
-        for text in (tmp_path / "alias" / "data", shared / "data"):
-            if root == shared and text != shared / "data":
-                continue  # outside by its letters
-            assert fence.below(text, Roots((root,)), "data") == shared / "data"
-
-
 def test_outside_is_refused_the_same_way_whether_it_exists_or_not(shared: Path, confined: None, tmp_path: Path) -> None:
     (shared / "out").symlink_to(tmp_path / "private")
     (shared / "dangling").symlink_to(tmp_path / "nowhere")

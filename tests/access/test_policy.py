@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from isoviz import studies
 from isoviz.access import policy
-from isoviz.access.reach import Reach
+from isoviz.access.allowed_hosts import AllowedHosts
 from isoviz.errors import InputError
-from isoviz.studies.study import TrainedStudy
 
-HERE, OPEN, BEHIND_A_PROXY = Reach("127.0.0.1"), Reach("0.0.0.0"), Reach("127.0.0.1", "https://isoviz.example.org")
+HERE, OPEN, BEHIND_A_PROXY = (
+    AllowedHosts("127.0.0.1"),
+    AllowedHosts("0.0.0.0"),
+    AllowedHosts("127.0.0.1", "https://isoviz.example.org"),
+)
 
 
 def test_defaults() -> None:
@@ -62,10 +64,3 @@ def test_the_documentation_names_every_quota_and_its_default() -> None:
     page = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
     for name, default, what in policy._QUOTAS.values():
         assert f"| `{name}` | {'' if default is None else default} | {what} |" in page
-
-
-def test_a_runner_may_launch_every_quick_study_at_once() -> None:
-    """Its runs are one experiment."""
-    limit = policy.read(OPEN, {}).quotas.launch
-    sizes = [len(one.declared("quick")) for one in studies.catalogue().values() if isinstance(one, TrainedStudy)]
-    assert limit is not None and 0 < max(sizes) <= limit

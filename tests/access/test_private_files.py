@@ -9,18 +9,15 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from isoviz.access import links, uploads
 from isoviz.config import RunConfig
-from isoviz.errors import StoreError
 from isoviz.runs.execution import execute
 from isoviz.runs.recovery import slot_lock
 from isoviz.runs.store import Store
-from tests.fuzzing.untouched import snapshot
 from tests.runs import fake_training
 from tests.story import Story
 
@@ -86,53 +83,6 @@ def test_a_store_that_others_can_read_is_named_and_left_as_it_is(name: str, its_
     assert len(told) == 1 and str(folder if name == "." else name) in str(told[0].message)
     assert f"chmod -R go-rwx {folder}" in str(told[0].message)
     assert mode(folder / name) == its_mode
-
-
-def other_things(folder: Path) -> list[Path]:
-    """What is neither a folder nor a database: a text, a pipe, a device of our own."""
-    (folder / "notes.txt").write_text("some notes")
-    os.mkfifo(folder / "queue")
-    with suppress(OSError):  # needs the right to make devices
-        os.mknod(folder / "null", stat.S_IFCHR | 0o644, os.makedev(1, 3))
-    return sorted(folder.iterdir())
-
-
-def test_what_is_no_store_is_refused_untouched(public: Path) -> None:
-    things = other_things(public)
-    assert len(things) >= 2
-    before = snapshot(public)
-    for thing in things:
-        for store in (thing, f"sqlite:///{thing}"):
-            with pytest.raises(StoreError, match="is not a "):
-                Store(store)
-    assert snapshot(public) == before
-
-
-def test_a_store_that_this_account_may_only_read_says_so(public: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("needs the rights to become another account")
-    folder = public / "store"
-    folder.mkdir(mode=0o755)
-    Store(folder).close()
-    (folder / "isoviz.db").chmod(0o644)
-    before = snapshot(public)
-    answer, theirs = os.pipe()
-    child = os.fork()
-    if not child:  # with all modules imported, which the other account may not read
-        try:
-            os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
-            Store(folder)
-        except StoreError as error:
-            os.write(theirs, str(error.advice).encode())
-        finally:
-            os._exit(0)
-    os.waitpid(child, 0)
-    os.close(theirs)
-    with os.fdopen(answer) as stream:
-        assert "read-only" in stream.read()
-    assert snapshot(public) == before
 
 
 def test_another_account_reads_nothing(public: Path) -> None:

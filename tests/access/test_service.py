@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from isoviz import tasks, vectors
-from isoviz.access.policy import UNRESTRICTED, Policy, Quotas
+from isoviz.access.policy import Policy, Quotas
 from isoviz.access.service import Service
 from isoviz.access.visitors import OPERATOR, Role, Visitor
 from isoviz.config import RunConfig
@@ -265,15 +265,6 @@ def test_an_archive_that_expands_beyond_the_quota_is_not_kept(
     assert not list((vectors.STORE.root / "results").glob("*"))
 
 
-def test_an_upload_that_is_too_large_to_be_copied(
-    acting: Callable[..., Service], vectors_read_here: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vectors.sets, "MOST_KEPT", 10**5)
-    with pytest.raises(InputError, match="an upload has at most") as caught:
-        acting(ANNA).keep_vectors(ImportRequest("vectors"), array_file(1))
-    assert "enter its path" in caught.value.advice
-
-
 def test_a_deleted_set_takes_its_views_encodings_and_chains_along(acting: Callable[..., Service]) -> None:
     rng = np.random.default_rng(0)
     texts = vectors.keep(vectors.from_texts([f"text {row}" for row in range(40)]))
@@ -359,13 +350,6 @@ def test_a_runner_does_not_resubmit_what_they_could_not_name(
         acting(ANNA).resume(run)
     assert store.get(run).status == "stopped"
     assert store.get(acting(OPERATOR).run_again(from_the_command_line)).config == private
-
-
-def test_the_command_line_is_not_restricted(store: Store, tmp_path: Path) -> None:
-    service = Service(store, OPERATOR, UNRESTRICTED)
-    config = RunConfig(data=str(tmp_path / "anywhere"), model="~/models/mine")
-    (run,) = service.launch([config])
-    assert store.get(run).config == config and store.get(run).visitor is None
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import os
@@ -45,15 +46,15 @@ def test_every_section_on_the_simulated_device(tmp_path: Path, gpu: Any) -> None
     assert {name: part["end"] for name, part in parts.items()} == dict.fromkeys(gpu.SECTIONS, "done"), done.stderr[
         -3000:
     ]
-    assert done.returncode == 0 and record["quick"]
+    assert done.returncode == 0
     judged = {name: [row for row in part["rows"] if row["ok"] is not None] for name, part in parts.items()}
     assert all(row["ok"] for rows in judged.values() for row in rows)
     assert {name for name, rows in judged.items() if rows} >= {"agree", "measure", "encode", "memory", "queue"}
     assert parts["machine"]["rows"][0]["value"].startswith("simulated")
     names = {row["name"] for row in parts["agree"]["rows"]}
     assert names == {"baseline", "istar", "metric isoscore", "transform zca"}
-    assert list(tmp_path.iterdir()) == [tmp_path / "gpu.json"]
-    text = gpu.page([tmp_path / "gpu.json"])
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "gpu.json", tmp_path / "gpu.md"]
+    text = (tmp_path / "gpu.md").read_text(encoding="utf-8")
     count = sum(map(len, judged.values()))
     assert f"{count} of {count} bars are met." in text and "| istar |" in text and "Not complete" not in text
 
@@ -81,24 +82,17 @@ def test_a_section_that_fails_takes_no_other_down(tmp_path: Path, gpu: Any, monk
     def works(work: Any) -> Iterator[Any]:
         yield gpu.row("name", "text")
 
-    sections = {"agree": fails, "train": dies, "measure": stays, "queue": works}
-    monkeypatch.setattr(gpu, "SECTIONS", sections)
+    calls = {"agree": fails, "train": dies, "measure": stays, "queue": works}
+    sections = {name: gpu.Section(call, share, f"Of {name}") for share, (name, call) in enumerate(calls.items(), 1)}
+    work = functools.partial(gpu.Work, quick=True, simulated=False)
     file = tmp_path / "gpu.json"
-    assert gpu.run(list(sections), file, 8.0, True, False) == 1
+    assert gpu.run(sections, file, 8.0, work) == 1
     parts = json.loads(file.read_text(encoding="utf-8"))["sections"]
     assert [part["end"].split(":")[0] for part in parts.values()] == ["failed", "failed", "stopped", "done"]
     assert [[row["ok"] for row in part["rows"]] for part in parts.values()] == [[True], [False], [True], [None]]
-    assert gpu.run(["queue"], file, 8.0, True, False) == 0
-    assert gpu.run(["agree"], file, 0.0, True, False) == 0
+    text = file.with_suffix(".md").read_text(encoding="utf-8")
+    assert "2 of 3 bars are met. Missed: missed." in text and "| missed | 3 | ≤ 2 | missed |" in text
+    assert "**Of measure**" in text and "Not complete: stopped: its share of the time was spent." in text
+    assert gpu.run({"queue": sections["queue"]}, file, 8.0, work) == 0
+    assert gpu.run({"agree": sections["agree"]}, file, 0.0, work) == 0
     assert json.loads(file.read_text(encoding="utf-8"))["sections"]["agree"]["end"].startswith("skipped")
-
-
-def test_the_page_says_which_bars_are_missed(gpu: Any, tmp_path: Path) -> None:
-    rows = [gpu.row("device", "A card"), gpu.row("ratio", 1.2, "≤ 1.1"), gpu.row("rate", 1234.0, "≥ 5", "TB/s")]
-    part = {"rows": rows, "seconds": 1.0, "end": "stopped: its share of the time was spent"}
-    record = {"date": "2026-01-01", "quick": False, "versions": {"torch": "2.11"}, "sections": {"machine": part}}
-    (tmp_path / "one.json").write_text(json.dumps(record), encoding="utf-8")
-    text = gpu.page([tmp_path / "one.json"] * 2)
-    assert text.count("## A card") == 2 and "1 of 2 bars are met. Missed: ratio." in text
-    assert "| ratio | 1.2 | ≤ 1.1 | missed |" in text and "| rate | 1,234 TB/s | ≥ 5 | met |" in text
-    assert "Not complete: stopped: its share of the time was spent." in text

@@ -38,22 +38,3 @@ def test_a_broken_marker_is_refused_before_anything_is_lost(report, tmp_path):
     with pytest.raises(ValueError, match="one of the markers of 'metrics' is missing"):
         report.write_section(page, "metrics", "new")
     assert "old" in page.read_text()
-
-
-def test_the_machine_is_named_without_its_owner(report):
-    line = report.machine(["numpy", "no-such-package"], "one thread")
-    assert "cores, one thread; Python 3." in line
-    assert "no-such-package not installed" in line
-    assert str(Path.home()) not in line
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [(["--repeats", "3"], "at least 5, got 3"), (["--quick", "--out", str(FOLDER.parent / "docs")], "full runs only")],
-)
-def test_a_poor_record_is_refused(report, monkeypatch, capsys, words, message):
-    monkeypatch.setattr("sys.argv", ["benchmark", *words])
-    with pytest.raises(SystemExit) as exit:
-        report.parse(report.options("A benchmark.", repeats=7))
-    assert exit.value.code == 2
-    assert message in capsys.readouterr().err

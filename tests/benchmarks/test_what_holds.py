@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import importlib
 import itertools
-import sqlite3
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,10 +14,6 @@ import pytest
 from scipy import stats
 
 from factory import record_what_holds as record
-from factory import typos
-from isoviz.demo import bundled_model_dir
-from isoviz.home import DATABASE
-from isoviz.runs import planning
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -105,17 +98,6 @@ def _block(script: Any, task: str, seeds: int, shift: float) -> Any:
 SLUGS = ["isoscore", "isoscore_star", "mean_cosine"]
 
 
-def test_measures_that_agree_and_disagree(script: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(script, "RESAMPLES", 50)
-    (sentence,), cells = script.agreeing(SLUGS, [_block(script, "demo/sentiment", 3, 0.0)])
-    assert "of 3 pairs of measures with a direction: 1 strong" in sentence and "2 negative (below 0): " in sentence
-    assert cells[1][0].startswith("1 [") and cells[2][0].startswith("−1 [")
-    other = [[f"{row}{at}" for at in range(3)] for row in range(3)]
-    both = script.agreement_table({"small": (SLUGS, cells), "large": (SLUGS, other)})
-    assert [row[1:] for row in both.rows] == [["", "01", "02"], [cells[1][0], "", "12"], [*cells[2][:2], ""]]
-    assert script.agreement_table({"small": (SLUGS, cells)}).rows[0][1:] == ["", "", ""]
-
-
 @pytest.mark.parametrize("shift", [-0.1, 0.0, 0.1])
 def test_a_change_of_the_score_is_found_with_its_sign(script: Any, shift: float) -> None:
     parts = [_block(script, "demo/sentiment", 5, shift), _block(script, "demo/similarity", 4, shift)]
@@ -134,40 +116,6 @@ def test_a_change_of_the_score_is_found_with_its_sign(script: Any, shift: float)
     )
     unlearned = dataclasses.replace(parts[0], simple=0.95)
     assert not unlearned.learned and script.moving(SLUGS, [unlearned])[1] == []
-
-
-def test_which_arms_are_compared(script: Any) -> None:
-    block = _block(script, "demo/sentiment", 3, 0.0)
-    block.scores[:, 2, 1] = np.nan
-    idle = dataclasses.replace(_block(script, "demo/similarity", 3, 0.0), idle=frozenset({5}))
-    unlearned = dataclasses.replace(_block(script, "demo/paraphrase", 3, 0.0), idle=frozenset({6}), simple=0.95)
-    learned, arms = script.usable([block, idle, unlearned])
-    assert learned == [block, idle] and arms == [at for at in range(len(record.ARMS)) if at not in (2, 5)]
-    assert script.acting([block, idle, unlearned]) == [at for at in range(len(record.ARMS)) if at not in (5, 6)]
-
-
-def test_a_run_is_scored_on_mistyped_rows_kept_once_and_packed_without_folders(
-    script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(typos, "SHARE", 0.0)
-    monkeypatch.setattr(typos, "mistyped_rows", lambda frame, columns: frame)  # the shifted score is then the score
-    monkeypatch.setattr(record, "ARMS", (("baseline", {}),))
-    small: dict[str, Any] = {"max_train": 16, "max_eval": 40, "epochs": 1, "max_length": 16, "threads": 1}
-    folder = str(bundled_model_dir("demo/tiny-bert"))
-    configs = planning.expand([folder], ["demo/acceptability"], [("baseline", {})], [0], **small)
-    for _ in range(2):  # the second goes on with nothing
-        record.train_all(tmp_path / "store", iter(configs), record.GROUPS[record.LARGE], "")
-    record.pack([tmp_path / "store"], tmp_path / "packed.zip")
-    with script.opened(tmp_path / "packed.zip") as store:
-        (row,) = store.list()
-        assert row.result.metrics["accuracy_typos"] == row.result.metrics["accuracy"] and row.result.weights is None
-        assert (row.config.model, row.config.data) == (record.LARGE, None)
-    with zipfile.ZipFile(tmp_path / "packed.zip") as archive:
-        assert archive.namelist() == [DATABASE]
-        archive.extractall(tmp_path)
-    with contextlib.closing(sqlite3.connect(tmp_path / DATABASE)) as connection:
-        assert not any(folder in line for line in connection.iterdump())
-    assert capsys.readouterr().out.count("finished ") == 2  # one run, one line of `pack`
 
 
 def test_the_shipped_store_has_the_runs_that_the_page_counts(script: Any) -> None:

@@ -15,11 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.server import announcing
-from dashboard.shared.visitor import Open
 from isoviz.__main__ import main
-from isoviz.access import links, reach
-from isoviz.access.reach import Reach
+from isoviz.access import links
 from isoviz.access.visitors import Role
 from isoviz.home import home
 from tests.ports import answers, free_port
@@ -92,21 +89,6 @@ def test_for_others_it_prints_the_runner_s_and_the_viewer_s_link() -> None:
         assert stored.secrets[Role.OPERATOR] not in text
         codes = {role: status(stored.address(f"http://127.0.0.1:{port}", role)) for role in Role}
         assert codes == {Role.VIEWER: 303, Role.RUNNER: 303, Role.OPERATOR: 401}
-
-
-@pytest.mark.parametrize(
-    ("variable", "entrance", "words"),
-    [(reach.NO_TOKEN, Open.UNGUARDED, "no token required"), (reach.READ_ONLY, Open.READ_ONLY, "Read-only")],
-)
-def test_an_open_server_says_so(
-    variable: str, entrance: Open, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv(variable, "1")
-    here = Reach("127.0.0.1")
-    assert announcing._entrance(here) is entrance
-    announcing.announce(here, entrance, "")
-    printed = capsys.readouterr().out
-    assert words in printed and "token=" not in printed
 
 
 def test_links_are_shown_and_renewed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

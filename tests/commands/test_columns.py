@@ -53,15 +53,6 @@ def test_one_array_of_a_file_is_named_in_every_verb(verb: str, call: Call) -> No
         assert json.loads(out)["d"] == 4
 
 
-def test_a_page_takes_the_column_too(call: Call) -> None:
-    words = ("page", "--out", "page.html", "--embeddings", "two.npz")
-    assert "name the one to read" in call(*words)[2]
-    assert call("page", "--out", "page.html", "--column", "x")[2].startswith("isoviz: --column: only with --embeddings")
-    assert call(*words, "--column", "embeddings")[0] == 0
-    code, out, _ = call("measure", "--embeddings", "page.html", "--json")
-    assert code == 0 and json.loads(out)["n"] == 40
-
-
 def test_labels_in_a_table_of_any_column(call: Call) -> None:
     topics = pd.DataFrame({"topic": ["a", "b"] * 20, "year": range(40)})
     topics.to_csv("topics.csv", index=False)
@@ -71,16 +62,6 @@ def test_labels_in_a_table_of_any_column(call: Call) -> None:
     code, out, _ = call(*words, "--label-column", "topic")
     assert json.loads(out)["labels"]["classes"] == 2
     assert "only with --labels" in call("measure", "--embeddings", "plain.npy", "--label-column", "topic")[2]
-
-
-def test_a_file_of_labels_that_is_no_table_is_named_by_its_option(call: Call) -> None:
-    np.save("y.npy", np.arange(40))
-    code, _, err = call("measure", "--embeddings", "plain.npy", "--labels", "y.npy")
-    assert code == 2 and err.startswith(
-        "isoviz: --labels: 'y.npy' is a NumPy array, which has no columns; give a table"
-    )
-    code, _, err = call("measure", "--embeddings", "plain.npy", "--labels", "kind")
-    assert code == 2 and err.startswith("isoviz: --labels: 'plain.npy' is an array without columns")
 
 
 def test_bad_rows_are_skipped_on_request(call: Call) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import shutil
-import sys
 from collections import namedtuple
 from pathlib import Path
 from typing import Any
@@ -55,18 +54,6 @@ def test_a_full_disk_is_a_problem(findings: Any, monkeypatch: pytest.MonkeyPatch
     for free, code in ((2e9, 0), (1e8, 1)):
         monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: usage(1e12, 1e12 - free, free))
         assert f"{free / 1e9:.1f} GB free" in findings(code)["disk"]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="sets no such limit")
-@pytest.mark.parametrize(("limits", "pages"), [((256, 1024), "256"), ((1024, 4096), ""), ((256, -1), "")])
-def test_a_low_limit_of_open_files_is_a_note(
-    findings: Any, monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int], pages: str
-) -> None:
-    import resource
-
-    monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
-    note = findings().get("open files", "")
-    assert note == (pages and f"1,024 open files: the app can serve about {pages} open pages")
 
 
 def test_what_is_not_installed_is_a_note_with_its_extra(findings: Any, monkeypatch: pytest.MonkeyPatch) -> None:

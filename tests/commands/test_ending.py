@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from isoviz.__main__ import main
@@ -123,17 +122,3 @@ def test_second_signal_ends_at_once_without_a_traceback(
     assert [row.status for row in store.list()] == ["stopped", "stopped"]
     ending = store.events(first(store).id)[-1][1]
     assert (ending["forced"], ending["step"]) == (True, 7)
-
-
-def test_queued_run_of_a_dead_app_can_run_here(
-    tiny_models: Any, cola: Path, store: Store, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from isoviz.runs import planning
-
-    configs = planning.expand(
-        [str(tiny_models("bert"))], ["glue/cola"], [("baseline", {})], [0], data=str(cola), epochs=1, threads=1
-    )
-    (run_id,) = store.create(configs)
-    before = set(psutil.Process().children())  # of earlier tests
-    assert command("runs", "resume", run_id, "--store", store.url, capsys=capsys)["runs"][0]["status"] == "finished"
-    assert set(psutil.Process().children()) <= before

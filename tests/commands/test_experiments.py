@@ -48,7 +48,7 @@ def test_every_setup_gets_the_same_new_seeds(store: str, monkeypatch: pytest.Mon
         launched.extend((config.method, config.seed) for config in configs)
         return []
 
-    monkeypatch.setattr(train, "launch_and_carry_out", instead)
+    monkeypatch.setattr(train, "launch_and_execute", instead)
     assert main(["runs", "add-seeds", "my sweep", "--count", "2", "--store", store]) == 0
     assert sorted(launched) == [("baseline", 2), ("baseline", 3), ("istar", 2), ("istar", 3)]
     assert "4 runs, seeds 2 to 3" in capsys.readouterr().err

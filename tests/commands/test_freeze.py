@@ -19,7 +19,6 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import frozen
 from dashboard.explore import numbers
-from dashboard.shared import address
 from factory.record_gallery import FOLDER, GALLERY
 from isoviz import vectors
 from isoviz.__main__ import main
@@ -179,11 +178,3 @@ def test_the_command_refuses_it_with_exit_code_2(tmp_path: Path, capsys: pytest.
     assert line.startswith("isoviz: URL: ") and not (tmp_path / "x.html").exists()
     assert main(["freeze", "/explore", "--out", str(tmp_path / "x.html"), "--all-layers"]) == 2
     assert "--all-layers: only with --with-vectors" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("text", "value", "taken"),
-    [("true", True, True), ("false", True, False), ("0.50", 0.5, True), ("a", ["a"], True), (["a", "b"], ["a"], False)],
-)
-def test_a_default_in_the_address_is_taken(text: str, value: object, taken: bool) -> None:
-    assert address.dropped({"field": text}, {}, {"field": value}) == ({} if taken else {"field": text})

@@ -12,7 +12,6 @@ from typing import Any
 
 import anyio
 import numpy as np
-import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
@@ -101,14 +100,3 @@ def test_a_session_that_launches_and_stops(tmp_path: Path) -> None:
             assert run["status"] == "stopped"
 
     anyio.run(talk)
-
-
-def test_without_the_package_one_line_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from isoviz.__main__ import main
-
-    monkeypatch.delitem(sys.modules, "isoviz.commands.mcp", raising=False)
-    monkeypatch.setitem(sys.modules, "mcp.server", None)
-    assert main(["mcp"]) == 2
-    assert "pip install 'isoviz-embeddings[mcp]'" in capsys.readouterr().err

@@ -45,11 +45,9 @@ def test_listing_more_runs_takes_no_more_queries(store: Store) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda do, run: do.set_priority(run, "high"),
         lambda do, run: do.launch_runs(["no such method"]),
         lambda do, run: do.stop_run(run),
         lambda do, run: do.resume_run(run),
-        lambda do, run: do.move_run(run, "first"),
     ],
 )
 @pytest.mark.parametrize("known", [True, False])

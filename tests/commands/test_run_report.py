@@ -7,12 +7,10 @@ import json
 import subprocess
 import sys
 
-import pytest
-
 from isoviz.__main__ import main
 from isoviz.commands import runs
 from isoviz.commands.run_report import describe, print_summary
-from isoviz.operations.documents import as_json, summary_json
+from isoviz.operations.documents import as_json
 from isoviz.runs.store import Store
 from tests.dashboard.made_up import config, finish, result, row, started
 from tests.runs.test_summaries import damage
@@ -51,19 +49,6 @@ def test_collapse_and_notes_are_in_text_and_json():
     assert as_json(finished())["collapsed"] is None and "collapsed" not in describe(finished())
 
 
-def test_text_and_json_state_the_sampling_error():
-    ended = result(0.5, 0.25)
-    layers = ended.isotropy.clouds["layers"]
-    star = layers.readings["isoscore_star"].model_copy(update={"error": 0.0012})
-    clouds = {**ended.isotropy.clouds, "layers": layers.with_readings({"isoscore_star": star})}
-    isotropy = ended.isotropy.model_copy(update={"clouds": clouds})
-    sampled = row("r", config(), outcome=ended.model_copy(update={"isotropy": isotropy}))
-    assert "IsoScore* (ζ = 0.2) 0.250 (± 0.001 from sampling, 95 %)" in describe(sampled)
-    assert as_json(sampled)["isotropy"]["isoscore_star_error"] == 0.0012
-    assert as_json(sampled)["isotropy"]["layers"]["isoscore_star_error"] == 0.0012
-    assert "isoscore_star_error" not in as_json(finished())["isotropy"]
-
-
 SEEDS = [
     finished(0, 0.5, 0.25, lam=-1),
     finished(1, 0.0, 0.0, lam=-1, collapsed="predicts one class"),  # in no mean
@@ -85,14 +70,6 @@ def test_table_over_seeds(capsys):
     assert up.startswith("istar lam=1 ") and "1.0000" in up and "±" not in up  # one seed has no deviation
     assert up.endswith("1 not finished")
     assert [line.split()[0] for line in baselines] == ["(majority)", "(bag"]
-
-
-def test_the_same_as_a_document():
-    down, up = summary_json(SEEDS)
-    assert down["seeds"] == [0, 1, 2] and down["collapsed"] == {"predicts one class": 1}
-    assert down["metrics"]["accuracy"] == {"mean": 0.625, "sd": pytest.approx(0.125 * 2**0.5), "n": 2}
-    assert down["isotropy"]["isoscore_star"]["mean"] == 0.375
-    assert (up["seeds"], up["not_finished"], up["metrics"]["accuracy"]["sd"]) == ([0], 1, None)
 
 
 def test_the_command_lists_an_unreadable_run_and_deletes_it(tmp_path, capsys):
@@ -130,16 +107,6 @@ def test_listing_waits_for_no_catalogue(tmp_path):
     assert "finished" in done.stdout
     imported = set(ast.literal_eval(done.stderr.splitlines()[-1]))
     assert "sqlalchemy" in imported and not imported & {"numpy", "torch", "scipy", "pandas", "transformers"}
-
-
-def test_provenance_describes_the_newest_attempt(tmp_path, capsys):
-
-    store = Store(tmp_path)
-    first = started().model_copy(update={"device": "cuda:7"})
-    run = finish(store, config(), 0.5, 0.25, before=[first])
-    assert main(["runs", "show", run, "--json", "--store", str(tmp_path)]) == 0
-    provenance = json.loads(capsys.readouterr().out)["runs"][0]["provenance"]
-    assert provenance["device"] == "cpu" and provenance["time"] > 0 and "kind" not in provenance
 
 
 def test_the_command_lists_the_newest_runs_and_says_how_many_there_are(tmp_path, capsys, monkeypatch):

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from isoviz.__main__ import main
@@ -83,16 +82,6 @@ def test_weights_that_do_not_fit_are_bad_input_and_leave_no_run(
     assert not (tmp_path / "store").exists() or Store(tmp_path / "store").list() == []
 
 
-def test_measuring_such_a_model_is_bad_input(holed: Path, capsys: Captured) -> None:
-    assert main(["measure", "--model", str(holed), "--max-eval", "8"]) == 2
-    output = capsys.readouterr()
-    assert (
-        output.out == ""
-        and len(output.err.strip().splitlines()) == 1
-        and "encoder.layer.1.output.dense.weight)" in output.err
-    )
-
-
 def test_train_and_runs(small: list[str], tmp_path: Path, capsys: Captured) -> None:
     warnings = same_in_json(["train", *small, "--allow-random"], capsys, "random weights: 1 encoder weight is missing")
     store = ["--store", str(tmp_path / "store")]
@@ -109,9 +98,3 @@ def test_train_and_runs(small: list[str], tmp_path: Path, capsys: Captured) -> N
 def test_measure_a_model(holed: Path, capsys: Captured, pooling: list[str]) -> None:
     words = ["measure", "--model", str(holed), "--max-eval", "8", "--allow-random", *pooling]
     same_in_json(words, capsys, "random weights: 1 encoder weight is missing")
-
-
-def test_transform(tmp_path: Path, capsys: Captured) -> None:
-    np.save(tmp_path / "points.npy", np.full((4, 2), 3e38, dtype=np.float32))  # twice that is no float32 any more
-    words = ["--in", str(tmp_path / "points.npy"), "--out", str(tmp_path / "out.npy")]
-    same_in_json(["transform", "--chain", "scale:factor=2", *words], capsys, "overflow")

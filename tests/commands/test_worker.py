@@ -16,9 +16,7 @@ import psutil
 import pytest
 
 from isoviz.__main__ import main
-from isoviz.commands.worker import work
 from isoviz.config import RunConfig
-from isoviz.runs import duplicates
 from isoviz.runs.store import Store
 from tests.runs.fake_training import SPEC
 from tests.runs.observing import LONG, PATIENCE, kinds, posix, until
@@ -98,13 +96,6 @@ def test_a_task_that_runs_out_of_time_gives_its_run_back(array: Start, tmp_path:
     assert (row.status, row.resume, row.owner) == ("queued", True, None)
 
 
-def test_a_worker_that_waits_for_nothing_drains_the_queue(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    ids = store.create([RunConfig(params={"does": "finish"}, seed=seed) for seed in range(2)])
-    work(store, 0, lambda: False, train=SPEC)
-    assert [store.get(run_id).status for run_id in ids] == ["finished", "finished"]
-
-
 def test_queued_runs_are_named_and_not_queued_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["train", "--queue", "--processes", "64", "--batch-size", "64", "--store", str(tmp_path)]
     store = Store(tmp_path)
@@ -121,12 +112,3 @@ def test_queued_runs_are_named_and_not_queued_twice(tmp_path: Path, capsys: pyte
     assert len(store.list()) == 2
     assert main(["train", "--repeat", "--store", str(tmp_path)]) == 2
     assert "--repeat: only with --queue" in capsys.readouterr().err
-
-
-def test_a_run_that_was_asked_to_stop_is_no_duplicate(tmp_path: Path) -> None:
-    store, config = Store(tmp_path), RunConfig()
-    (run_id,) = store.create([config])
-    store.claim("another machine", "cpu")
-    assert duplicates.existing(store, [config]) == {config.identity: run_id}
-    store.request_stop(run_id)
-    assert duplicates.existing(store, [config]) == {}

@@ -20,8 +20,8 @@ from dashboard.server.doorway import Doorway
 from dashboard.shared import resources, visitor
 from isoviz import fence
 from isoviz.access import service as access
+from isoviz.access.allowed_hosts import API_WRITES, READ_ONLY, AllowedHosts
 from isoviz.access.policy import ROOTS
-from isoviz.access.reach import API_WRITES, READ_ONLY, Reach
 from isoviz.access.visitors import Role
 from isoviz.jobs import guarded
 from isoviz.operations.table import operations
@@ -39,7 +39,7 @@ def client(store: Store, monkeypatch: pytest.MonkeyPatch) -> TestClient:
     inner = Starlette(routes=routes.routes())
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await Doorway(inner, entrance, Reach(None, hosts=frozenset({"testserver"})))(scope, receive, send)
+        await Doorway(inner, entrance, AllowedHosts(None, hosts=frozenset({"testserver"})))(scope, receive, send)
 
     return TestClient(app)
 

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from dashboard.server import class_routes, routes
 from dashboard.server.doorway import Doorway
 from dashboard.shared import resources, visitor
-from isoviz.access.reach import READ_ONLY, Reach
+from isoviz.access.allowed_hosts import READ_ONLY, AllowedHosts
 from isoviz.access.visitors import OPERATOR, Role, Visitor
 from isoviz.lessons.classes import Classes
 from tests.lessons.test_lessons import GOOD
@@ -46,7 +46,9 @@ def client_of(person: Visitor = OPERATOR, base: str = "") -> TestClient:
     inner = Starlette(routes=routes.routes(base))
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await Doorway(inner, Everyone(person), Reach(None, hosts=frozenset({"testserver"})), base)(scope, receive, send)
+        await Doorway(inner, Everyone(person), AllowedHosts(None, hosts=frozenset({"testserver"})), base)(
+            scope, receive, send
+        )
 
     return TestClient(app)
 
@@ -109,7 +111,7 @@ def test_the_qr_code_is_the_link() -> None:
 
 def test_the_code_of_an_open_class_makes_a_viewer_until_it_ends(tmp_path: Path) -> None:
     entrance = visitor.ByLink(lambda: tmp_path, "isoviz_0", (Role.RUNNER, Role.VIEWER), class_routes.is_open)
-    door = Doorway(Starlette(routes=routes.routes("")), entrance, Reach(None, hosts=frozenset({"testserver"})))
+    door = Doorway(Starlette(routes=routes.routes("")), entrance, AllowedHosts(None, hosts=frozenset({"testserver"})))
     teacher, student = client_of(Visitor("teacher", Role.RUNNER)), TestClient(door, follow_redirects=False)
     session = opened(teacher)
     address = f"/isoviz/classes/{session['code']}"

@@ -24,7 +24,7 @@ from dashboard.server.doorway import Doorway
 from dashboard.shared.visitor import ByLink, Open
 from isoviz.__main__ import main
 from isoviz.access import links
-from isoviz.access.reach import Reach
+from isoviz.access.allowed_hosts import AllowedHosts
 from isoviz.access.visitors import Role
 from tests.browser.conftest import Server, start
 from tests.ports import free_port
@@ -275,7 +275,7 @@ def test_below_a_base_path(tmp_path: Path) -> None:
     async def everything(scope: Scope, receive: Receive, send: Send) -> None:
         await PlainTextResponse(f"behind the door: {scope['path']} {scope['raw_path'].decode()}")(scope, receive, send)
 
-    door = Doorway(everything, entrance, Reach("127.0.0.1"), "/lab/")
+    door = Doorway(everything, entrance, AllowedHosts("127.0.0.1"), "/lab/")
     client = TestClient(door, base_url="http://127.0.0.1:8501", follow_redirects=False)
     assert client.get("/lab/isoviz/health").status_code == client.get("/lab/_stcore/health").status_code == 200
     for path in ("/lab/", "/lab/train", "/labour", "/train", "/lab/static/x.js"):
@@ -298,7 +298,9 @@ def test_a_base_path_with_the_name_of_the_routes(path: str) -> None:
         paths.append(scope["path"])
         await PlainTextResponse("")(scope, receive, send)
 
-    client = TestClient(Doorway(noting, Open.UNGUARDED, Reach("127.0.0.1"), "isoviz"), base_url="http://127.0.0.1")
+    client = TestClient(
+        Doorway(noting, Open.UNGUARDED, AllowedHosts("127.0.0.1"), "isoviz"), base_url="http://127.0.0.1"
+    )
     for prefix in ("", "/isoviz"):  # removed by a proxy, or passed on
         client.get(f"{prefix}{path}")
     assert paths == [f"/isoviz{path or '/'}"] * 2

@@ -1,7 +1,7 @@
 """What IsoViz computes on an accelerator, computed there and on the CPU: `python -m tests.devices.comparing --out FILE`.
 
 The process makes the simulated device its accelerator (with `--real` it keeps the machine's own) and writes the largest relative
-difference of every case, for the tests and for `benchmarks/devices.py`.
+difference of every case, for the tests and for `benchmarks/gpu.py`.
 """
 
 from __future__ import annotations

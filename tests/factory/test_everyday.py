@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
-
 from factory import everyday, rows
 from isoviz.atlas import corpora
 
@@ -30,24 +28,3 @@ def test_related_pairs_are_those_written_and_unrelated_ones_are_of_two_topics() 
         assert (frozenset((first, second)) in written) == (row["label"] == 1) == (row["kind"] == everyday.RELATED)
         assert row["domain"] == domain_of[first]
         assert (domain_of[first] == domain_of[second]) == (row["kind"] != everyday.OTHER)
-
-
-def test_no_sentence_occurs_twice_and_sides_and_labels_are_of_like_length() -> None:
-    made = everyday.generate()["pairs"]
-    for label in (0, 1):
-        texts = [row[side] for row in made if row["label"] == label for side in ("sentence1", "sentence2")]
-        assert len(texts) == len(set(texts)) == 480
-    assert (
-        len({" ".join(everyday.tokens(text)) for row in made for text in (row["sentence1"], row["sentence2"])}) == 480
-    )
-    lengths = {
-        (label, side): np.mean([len(everyday.tokens(row[side])) for row in made if row["label"] == label])
-        for label in (0, 1)
-        for side in ("sentence1", "sentence2")
-    }
-    assert max(lengths.values()) - min(lengths.values()) < 0.5
-
-
-def test_the_overlap_of_words_does_not_tell_related_pairs_from_others() -> None:
-    assert 0.6 < everyday.overlap_auc() < 0.8
-    assert everyday.overlap("A cat sat.", "The cat slept.") == 1 / 5

@@ -43,7 +43,7 @@ def without_work() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.chdir("."))  # the app leaves for its own folder
         for place in (
-            "isoviz.commands.train.carry_out",
+            "isoviz.commands.train.execute_here",
             "isoviz.models.extract.layer_views",
             "isoviz.studies.study.ComputedStudy.run",
         ):

@@ -9,28 +9,27 @@ import numpy as np
 import pytest
 
 from dashboard.components.playground import responses as html
-from factory.record_responses import PATH
+from factory import record_responses
 from isoviz import metrics, reference
 from isoviz.lessons import responses
 from isoviz.lessons.responses import CHANGES, SEEDS, Change, response
 from isoviz.lessons.state import State
 
 RECORD = responses.recorded()
-BY_SLUG = {change.slug: change for change in CHANGES}
 Values = dict[str, list[float | None]]
 
 
 def measured(seeds: Any) -> dict[str, Values]:
     """measure → change → values, computed now."""
-    ours = reference.of_this_project(responses.measures())
+    ours = reference.of_this_project(record_responses.measures())
     parts: dict[str, Any] = {"plain": {}, **{change.slug: change.part for change in CHANGES}}
-    rows = {name: [responses.values(part, seed, ours) for seed in seeds] for name, part in parts.items()}
+    rows = {name: [record_responses.values(part, seed, ours) for seed in seeds] for name, part in parts.items()}
     return {m.slug: {name: [row[m.slug] for row in each] for name, each in rows.items()} for m in ours}
 
 
 def test_the_record_has_every_measure_and_these_clouds() -> None:
-    ours = {metric.slug for metric in reference.of_this_project(responses.measures())}
-    assert set(RECORD["values"]) == ours, f"run `make docs`, which writes {PATH.name}"
+    ours = {metric.slug for metric in reference.of_this_project(record_responses.measures())}
+    assert set(RECORD["values"]) == ours, f"run `make docs`, which writes {record_responses.PATH.name}"
     assert RECORD["clouds"] == {"plain": responses.PLAIN, "changes": {c.slug: dict(c.part) for c in CHANGES}}
     assert tuple(RECORD["seeds"]) == SEEDS
     assert {len(values) for row in RECORD["values"].values() for values in row.values()} == {len(SEEDS)}
@@ -44,7 +43,7 @@ def test_the_record_is_what_the_engine_computes() -> None:
             np.testing.assert_allclose(
                 np.array(values, float), np.array(recorded, float), rtol=1e-5, atol=1e-9, err_msg=f"{slug}, {name}"
             )
-    assert responses.depends_on_moments(50, responses.measures()) >= set(RECORD["of_moments"])
+    assert record_responses.depends_on_moments(50, record_responses.measures()) >= set(RECORD["of_moments"])
 
 
 def test_clouds_that_were_not_recorded_say_the_same() -> None:
@@ -132,11 +131,3 @@ def test_links_open_the_recorded_clouds() -> None:
         assert part == {name: value for name, value in change.state.items() if name != "transforms"}
         assert steps == list(change.state.get("transforms", []))
         State.model_validate(change.state)
-
-
-def test_a_new_measure_of_a_package_is_left_out_until_it_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    catalogue = {**metrics.catalogue(), "evenness": metrics.get("isoscore")}
-    monkeypatch.setattr(metrics, "catalogue", lambda: catalogue)
-    responses.table.cache_clear()
-    assert list(responses.table()) == [slug for slug in catalogue if slug in RECORD["values"]]
-    responses.table.cache_clear()

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from isoviz.errors import InputError, ModelError
+from isoviz.errors import InputError
 from isoviz.methods import get
 from isoviz.models import sinks, sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
@@ -200,14 +200,6 @@ def test_clouds_without_sinks(made: Made, tmp_path: Path) -> None:
     with pytest.raises(InputError) as refused:
         measure(MeasureRequest(embeddings="vectors.npy", without_sinks=True))
     assert refused.value.field == "without_sinks"
-
-
-def test_a_narrowed_last_layer_is_refused(tmp_path: Path) -> None:
-    folder = str(readers.make("OPT", tmp_path, word_embed_proj_dim=8))
-    assert sources.resolve(folder).kind == "local"
-    with pytest.raises(ModelError) as refused:
-        sources.resolve(folder, "classification")
-    assert refused.value.field == "model"
 
 
 def test_settings_of_decoders_are_resolved_or_refused(made: Made) -> None:

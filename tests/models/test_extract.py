@@ -9,10 +9,9 @@ import transformers
 
 from isoviz import metrics
 from isoviz.errors import InputError, ModelError
-from isoviz.metrics.measuring import as_json, measure_cloud, notes_of
+from isoviz.metrics.measuring import notes_of
 from isoviz.metrics.protocol import QUICK
-from isoviz.metrics.streaming import CovarianceAccumulator
-from isoviz.models import encoder, extract, sources
+from isoviz.models import extract, sources
 from isoviz.models.adapter import load_network, load_tokenizer
 from isoviz.models.extract import layer_views
 from isoviz.models.profile import completed, profile
@@ -88,57 +87,6 @@ def test_every_layer_and_pooling_equals_single_rows_without_padding(tiny_models,
     assert noted == (family in readers.ENCODER_DECODERS)
 
 
-@pytest.mark.parametrize("poolings", ["all", "states"])
-def test_every_row_passes_the_encoder_once(tiny_models, monkeypatch, poolings):
-    source = sources.resolve(str(tiny_models("bert")))
-    seen = []
-
-    load = encoder.load
-
-    def watched(*arguments, **options):
-        loaded = load(*arguments, **options)
-        module = loaded.module.network.base_model if poolings == "all" else loaded.module
-        module.register_forward_pre_hook(
-            lambda module, inputs, given: seen.extend(
-                tuple(ids[keep.bool()].tolist())
-                for ids, keep in zip(given["input_ids"], given["attention_mask"], strict=True)
-            ),
-            with_kwargs=True,
-        )
-        return loaded
-
-    monkeypatch.setattr(encoder, "load", watched)
-    progress = []
-    layer_views(source, [ONE], poolings=poolings, batch_size=5, progress=lambda *report: progress.append(report))
-    assert sorted(seen) == sorted(tuple(ids) for ids in load_tokenizer(source)(ONE)["input_ids"])
-    reading = [report[:2] for report in progress if report[2] == "reading texts"]
-    assert reading == [(5, 23), (10, 23), (15, 23), (20, 23), (23, 23)]
-
-
-def test_neither_batch_size_nor_extra_padding_changes_anything(tiny_models, monkeypatch):
-    source = sources.resolve(str(tiny_models("roberta")))
-    in_one_batch = layer_views(source, [ONE], batch_size=64)
-    single = layer_views(source, [ONE], batch_size=1)
-    pad = extract._pad
-
-    def wasteful(rows, chosen, tokenizer):
-        return {
-            name: torch.nn.functional.pad(tensor, (0, 9), value=tokenizer.pad_token_id if name == "input_ids" else 0)
-            for name, tensor in pad(rows, chosen, tokenizer).items()
-        }
-
-    monkeypatch.setattr(extract, "_pad", wasteful)
-    padded = layer_views(source, [ONE], batch_size=64)
-    for other in (single, padded):
-        for key, cloud in in_one_batch.clouds.items():
-            np.testing.assert_allclose(other.clouds[key], cloud, rtol=0, atol=1e-5)
-        for layer, view in in_one_batch.tokens.items():
-            np.testing.assert_allclose(other.tokens[layer].sample, view.sample, rtol=0, atol=1e-5)
-            np.testing.assert_allclose(other.tokens[layer].one_per_row, view.one_per_row, rtol=0, atol=1e-5)
-            expected = described(view.stream)["isoscore"]
-            assert described(other.tokens[layer].stream)["isoscore"] == pytest.approx(expected, rel=1e-5)
-
-
 def test_the_token_sample_is_seeded_and_its_groups_are_the_rows(tiny_models):
     source = sources.resolve(str(tiny_models("bert")))
     everything = layer_views(source, [ONE], max_tokens_per_layer=None).tokens[1]
@@ -156,51 +104,6 @@ def test_the_token_sample_is_seeded_and_its_groups_are_the_rows(tiny_models):
         assert row in everything.groups[at]
 
 
-def test_one_token_per_row_is_drawn_evenly(tiny_models):
-    source = sources.resolve(str(tiny_models("bert")))
-    same = ["w1 w2"] * 400  # [CLS] w1 w2 [SEP]
-    view = layer_views(source, [same], layers=[0], poolings=("tokens",), batch_size=200).tokens[0]
-    _, counts = np.unique(view.one_per_row.round(4), axis=0, return_counts=True)
-    assert len(counts) == 4
-    assert counts.min() > 60
-
-
-def test_streamed_tokens_measure_the_same_as_the_full_cloud(tiny_models):
-    source = sources.resolve(str(tiny_models("bert")))
-    views = layer_views(source, [ONE], batch_size=4)
-    for layer in range(3):
-        cloud = embed(source, [ONE], pooling="tokens", layer=layer)
-        stream, described_cloud = views.tokens[layer].stream, metrics.describe(cloud)
-        streamed = described(stream)
-        for name in ("isoscore", "mean_cosine", "participation_ratio", "effective_rank", "ev"):
-            assert streamed[name] == pytest.approx(described_cloud[name], rel=1e-5), name
-        assert (streamed["n"], streamed["d"]) == cloud.shape
-        np.testing.assert_allclose(stream.sample().std, metrics.dimension_std(cloud), rtol=1e-5)
-        np.testing.assert_allclose(stream.mean, metrics.mean_activation(cloud), atol=1e-6)
-
-
-def described(stream):
-    return as_json(measure_cloud(stream.sample(), "", "tokens"))
-
-
-@pytest.mark.parametrize("shift", [0.0, 50.0])
-def test_a_stream_of_tensors_measures_the_same_as_a_stream_of_arrays(shift):
-    points = np.random.default_rng(1).normal(size=(90, 5)).astype(np.float32) * [3, 2, 1, 1, 1] + np.float32(shift)
-    points = points.astype(np.float32)
-    points[4] = 0
-    arrays, tensors = CovarianceAccumulator(5), CovarianceAccumulator(5)
-    for start in range(0, 90, 25):
-        arrays.update(points[start : start + 25])
-        tensors.update(torch.from_numpy(points[start : start + 25]))
-    expected, from_tensors = described(arrays), metrics.describe(points)
-    assert arrays.zeros == tensors.zeros == 1
-    for name, value in described(tensors).items():
-        if name != "warnings" and value is not None:
-            assert value == pytest.approx(expected[name], rel=1e-5), name
-            assert expected[name] == pytest.approx(from_tensors[name], rel=1e-9), name
-    assert any("1 zero vectors" in note for note in expected["warnings"])
-
-
 def test_long_rows_are_cut_counted_and_reported(tiny_models):
     source = sources.resolve(str(tiny_models("bert")))
     texts = ["w1 w2 w3 w4", "w1", "w1 w2 w3", "w1 w2"]
@@ -210,18 +113,6 @@ def test_long_rows_are_cut_counted_and_reported(tiny_models):
     assert "1 of 4 rows are longer than 5 tokens" in views.warnings[0]
     long = layer_views(source, [[" ".join(["w1"] * 100)]], max_length=None)
     assert (long.max_length, long.truncated, long.lengths.tolist()) == (64, 1, [64])
-
-
-def test_half_precision_checkpoints_are_read_in_float32(tiny_models, tmp_path):
-    from transformers import BertModel
-
-    half = BertModel.from_pretrained(tiny_models("bert")).half()
-    half.save_pretrained(tmp_path / "half")
-    load_tokenizer(sources.resolve(str(tiny_models("bert")))).save_pretrained(tmp_path / "half")
-    half.float().save_pretrained(tmp_path / "single")
-    load_tokenizer(sources.resolve(str(tiny_models("bert")))).save_pretrained(tmp_path / "single")
-    clouds = [embed(sources.resolve(str(tmp_path / name)), [ONE], pooling="mean") for name in ("half", "single")]
-    assert np.array_equal(*clouds)
 
 
 def test_diverged_weights_are_reported_with_their_layer(tiny_models, tmp_path):

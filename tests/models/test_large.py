@@ -17,7 +17,6 @@ from isoviz import devices
 from isoviz.errors import InputError, ModelError
 from isoviz.models import checkpoint, encoder, extract, placing, sources
 from isoviz.models.sources import ModelSource
-from isoviz.operations.measure import MeasureRequest, measure
 from tests.models import readers
 
 TEXTS = ["w1 w2 w3 w4", "w5", "w6 w7 w8", "w9 w1 w1 w2 w5"]
@@ -144,11 +143,3 @@ def test_auto_takes_what_is_stored_on_an_accelerator_only(tmp_path: Path, monkey
     monkeypatch.setattr(devices, "room", lambda: {0: 10_000, 1: 10_000, "cpu": 2**30})
     with placing.placed(source) as place:
         assert place.spread and place.options["max_memory"] == {0: 8_000, 1: 8_000, "cpu": int(0.8 * 2**30)}
-
-
-def test_measure_takes_a_dtype_and_sums_stay_float64(deep: ModelSource) -> None:
-    request = {"model": "demo/tiny-bert", "max_eval": 40, "pooling": "mean"}
-    full, half = (measure(MeasureRequest(**request, dtype=dtype)).headline for dtype in ("float32", "bfloat16"))
-    first, second = (record.reading("isoscore").value for record in (full, half))
-    assert first != second and first == pytest.approx(second, abs=0.02)
-    assert views(deep, dtype="bfloat16").tokens[3].stream.covariance.dtype == np.float64

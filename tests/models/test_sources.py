@@ -11,12 +11,6 @@ from isoviz.errors import ModelError
 from isoviz.models import sources
 
 
-def test_bundled():
-    source = sources.resolve("demo/tiny-bert")
-    assert source.kind == "bundled"
-    assert len(source.fingerprint) == 16
-
-
 def test_local_directory_and_its_fingerprint(tiny_models, tmp_path):
     copy = shutil.copytree(tiny_models("bert"), tmp_path / "copy")
     source = sources.resolve(str(copy))
@@ -39,22 +33,15 @@ def test_names_that_are_nothing_list_what_is_allowed(name):
     assert caught.value.field == "model"
 
 
-def test_not_a_hub_id():
-    with pytest.raises(ModelError, match="neither a directory nor a hub id"):
-        sources.resolve("what?*")
-
-
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
         (lambda d: (d / "config.json").unlink(), "no config.json"),
         (lambda d: (d / "config.json").write_text("{"), "not valid JSON"),
-        (lambda d: (d / "config.json").write_text("[]"), "not valid JSON"),
         (lambda d: (d / "config.json").write_text("{}"), "no model_type"),
         (lambda d: (d / "model.safetensors").unlink(), r"no model.safetensors \(its weights are missing"),
         (lambda d: (d / "model.safetensors").rename(d / "pytorch_model.bin"), "pickled weights are not read"),
         (lambda d: (d / "model.safetensors").rename(d / "model-00002-of-00003.safetensors"), "no model-00001-of-00003"),
-        (lambda d: (d / "model.safetensors").rename(d / "model.fp16.safetensors"), "no model.safetensors"),
         (lambda d: (d / "tokenizer.json").unlink(), "no tokenizer"),
     ],
 )
@@ -76,30 +63,11 @@ def test_a_model_in_parts_is_one_model(tiny_models, tmp_path):
 @pytest.mark.parametrize(
     ("config", "head", "message"),
     [
-        (
-            {"model_type": "pegasus"},
-            "classification",
-            "an encoder-decoder: it can be measured and explored, not fine-tuned",
-        ),
         ({"model_type": "bloom"}, "classification", None),
         ({"model_type": "bloom"}, "seq2seq", "not for seq2seq .families that can: bart, marian, mbart, t5"),
-        (
-            {"model_type": "gpt2"},
-            "span",
-            "a decoder: it can be fine-tuned for classification, regression, not for span",
-        ),
-        ({"model_type": "llama"}, "regression", None),
         ({"model_type": "bert"}, "seq2seq", "can be fine-tuned for classification, regression, span, not for seq2seq"),
-        ({"model_type": "marian"}, "classification", "can be fine-tuned for seq2seq, not for classification"),
         ({"model_type": "bart"}, "classification", None),
-        ({"model_type": "fnet"}, "regression", None),
-        (
-            {"model_type": "gemma3", "text_config": {"model_type": "gemma3_text"}},
-            "classification",
-            "joins several networks",
-        ),
-        ({"model_type": "bert"}, "classification", None),
-        ({"model_type": "t5"}, "seq2seq", None),
+        ({"model_type": "gemma3", "text_config": {"model_type": "x"}}, "classification", "joins several networks"),
     ],
 )
 def test_which_head_a_family_can_have(tiny_models, tmp_path, config, head, message):

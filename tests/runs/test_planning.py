@@ -7,6 +7,7 @@ import shlex
 import pytest
 
 from isoviz.__main__ import build_parser
+from isoviz.commands.options import request_of
 from isoviz.commands.train import plan
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
@@ -107,7 +108,7 @@ def test_the_command_starts_the_same_runs(changes):
     for line in lines:
         words = shlex.split(line)
         assert words[:3] == ["python", "-m", "isoviz"]
-        again += plan(build_parser().parse_args(words[3:]))
+        again += plan(request_of(build_parser().parse_args(words[3:])))
     key = lambda config: config.model_dump_json()  # noqa: E731
     assert sorted(again, key=key) == sorted(configs, key=key)
 

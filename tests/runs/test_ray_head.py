@@ -1,7 +1,4 @@
-"""Runs over a real Ray cluster, results in PostgreSQL: a process is killed, the program that submits is restarted, nothing runs twice.
-
-`benchmarks/ray_runs.py` restarts the head, too.
-"""
+"""Runs over a real Ray cluster, results in PostgreSQL: a process is killed, the program that submits is restarted, nothing runs twice."""
 
 from __future__ import annotations
 

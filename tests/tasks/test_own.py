@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pandas as pd
 import pytest
 
 from isoviz import tasks
+from isoviz.config import RunConfig
 from isoviz.errors import DataError, InputError
+from isoviz.runs import planning
 from isoviz.tasks import own
 from isoviz.tasks.protocol import OwnTask
 
@@ -142,3 +146,19 @@ def test_problems_are_listed_by_row_of_the_one_file(tmp_path):
     problems = tasks.problems(task, path)
     assert sorted(problem.row for problem in problems.first) == [4, 18, 31]
     assert problems.count == 3
+
+
+def test_the_configuration_keeps_everything_and_its_command_gives_it_back(tmp_path):
+    path = saved(tmp_path, reviews())
+    plan = {"data": str(path), "own": COLUMNS, "max_length": 32, "epochs": 1}
+    (config,) = planning.expand(["demo/tiny-bert"], ["own"], [("baseline", {})], [0], **plan)
+    assert config.own is not None
+    assert config.own.kind == "classification"
+    assert RunConfig.model_validate_json(config.model_dump_json()) == config
+    words = shlex.split(planning.command([config]))
+    assert words[words.index("--text") + 1] == "Review text"
+    from isoviz.__main__ import build_parser
+    from isoviz.commands.options import request_of
+    from isoviz.commands.train import plan as planned
+
+    assert planned(request_of(build_parser().parse_args(words[3:]))) == [config]

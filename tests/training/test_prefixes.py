@@ -8,6 +8,7 @@ import pytest
 
 from isoviz import tasks
 from isoviz.__main__ import build_parser
+from isoviz.commands.options import request_of
 from isoviz.commands.train import plan
 from isoviz.models import sources
 from isoviz.models.adapter import load_tokenizer
@@ -43,7 +44,7 @@ def test_it_is_resolved_stored_and_returned_by_the_command(tiny_models, tmp_path
         assert config.prefix == words
         line = planning.command([config])
         assert ("--prefix" in line) == (words is not None)
-        assert plan(build_parser().parse_args(shlex.split(line)[3:])) == [config]
+        assert plan(request_of(build_parser().parse_args(shlex.split(line)[3:]))) == [config]
 
 
 @pytest.mark.parametrize("kind", list(tiny.TASKS))

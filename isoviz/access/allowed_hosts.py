@@ -1,4 +1,4 @@
-"""How the server can be reached: its host names, allowed origins, and pages that may embed it.
+"""Allowed hosts: the names that the server answers to, origins whose pages may call it, and pages that may embed it.
 
 A page of another site can make a signed-in visitor's browser send requests here, even under its own host name that it resolves to this
 machine (DNS rebinding). It cannot choose the `Host` and `Origin` headers of these requests.
@@ -27,7 +27,7 @@ _PATH = re.compile(r"(/(?!\.\.?(/|$))([\w.~-]|%[0-9A-Fa-f]{2})+)*", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Reach:
+class AllowedHosts:
     """The operator's settings on addresses.
 
     Args:
@@ -46,7 +46,7 @@ class Reach:
     frames: tuple[str, ...] = ()
 
     @classmethod
-    def from_environment(cls, listening: str | None, environment: Mapping[str, str] = os.environ) -> Reach:
+    def from_environment(cls, listening: str | None, environment: Mapping[str, str] = os.environ) -> AllowedHosts:
         """The settings of the environment variables named above; lists are separated by commas.
 
         Raises:
@@ -128,7 +128,7 @@ def refuse_unguarded(listening: str | None, environment: Mapping[str, str] = os.
     """Raise `InputError` if a server on this address, or behind a proxy, would give anyone who can reach it more than read access."""
     if switched_on(READ_ONLY, environment) or not switched_on(NO_TOKEN, environment):
         return
-    bounds = Reach.from_environment(listening, environment)
+    bounds = AllowedHosts.from_environment(listening, environment)
     public = [origin for origin in sorted(bounds.origins) if not is_loopback(urlsplit(origin).hostname or "")]
     public += [host for host in sorted(bounds.hosts) if not is_loopback(host)]
     if public or not bounds.on_loopback:
