@@ -19,7 +19,7 @@ from typing import Any
 from _browser import chromium
 from playwright.sync_api import Page
 
-from dashboard import one_page
+from dashboard.export import standalone
 
 FRAMES = 150
 DRAG = """async ({ part, name, from, to, frames }) => {
@@ -122,7 +122,7 @@ def main() -> None:
     repeats = parser.parse_args().repeats
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         file = Path(folder) / "lessons.html"
-        file.write_text(one_page.render(), encoding="utf-8")
+        file.write_text(standalone.render(), encoding="utf-8")
         page = browser.new_page(viewport={"width": 1280, "height": 900}, bypass_csp=True)  # wait_for_function evaluates
         page.goto(f"{file.as_uri()}#playground")
         page.wait_for_function("globalThis.playground && !document.querySelector('[aria-busy]')")

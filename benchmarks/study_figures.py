@@ -15,11 +15,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import plotly.graph_objects as go
 from _report import ROOT, Table, literal, options, write_section
 from PIL import Image
 
 from dashboard.papers import drawing
-from dashboard.report.document import Picture
 from isoviz import studies
 from isoviz.studies import Result
 from isoviz.studies.result import Figure, Panel, Verdict
@@ -45,7 +45,7 @@ def draw(figure: Figure, path: Path) -> None:
         title = {"text": panel.title.replace("\n", "<br>"), "y": 0.97, "yanchor": "top"}
         drawn.update_layout(title=title, margin={"t": 120, "b": 60, "l": 60})  # the legend is below the title
         drawn.update_layout(height=drawn.layout.height if alone else 640)
-        pictures.append(Picture(panel.title, drawn, ""))
+        pictures.append(drawn)
     tiles = []
     for content in png(pictures):
         with Image.open(io.BytesIO(content)) as tile:
@@ -62,7 +62,7 @@ def draw(figure: Figure, path: Path) -> None:
     print(f"written: {path}")
 
 
-def png(pictures: list[Picture]) -> list[bytes]:
+def png(pictures: list[go.Figure]) -> list[bytes]:
     """Each figure as PNG, by kaleido in a browser of this machine; nothing is fetched."""
     import kaleido
 
@@ -72,7 +72,7 @@ def png(pictures: list[Picture]) -> list[bytes]:
             {
                 "fig": _on_white(picture),
                 "path": str(file),
-                "opts": {"format": "png", "width": TILE, "height": picture.height, "scale": 2},
+                "opts": {"format": "png", "width": TILE, "height": picture.layout.height, "scale": 2},
             }
             for picture, file in zip(pictures, files, strict=True)
         ]
@@ -81,8 +81,9 @@ def png(pictures: list[Picture]) -> list[bytes]:
         return [file.read_bytes() for file in files]
 
 
-def _on_white(picture: Picture) -> dict[str, Any]:
-    spec = picture.spec()
+def _on_white(picture: go.Figure) -> dict[str, Any]:
+    spec: dict[str, Any] = picture.to_plotly_json()
+    spec["layout"].pop("template", None)
     spec["layout"] |= {
         "paper_bgcolor": "#ffffff",
         "plot_bgcolor": "#ffffff",

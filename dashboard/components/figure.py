@@ -14,7 +14,7 @@ from dashboard.shared import downloads, explanations, shown, theme, wording
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.shown import ShownFigure
 
-_BASIC = frozenset({"scatter", "bar", "pie"})
+BASIC = frozenset({"scatter", "bar", "pie"})
 """Trace types of plotly.js's basic bundle."""
 _HEIGHT = 450
 """Plotly's default height in pixels."""
@@ -47,7 +47,7 @@ def prepared(figure: go.Figure) -> Prepared:
     """Serialise a figure, to draw it repeatedly."""
     spec = figure.to_plotly_json()
     spec["layout"].pop("template", None)  # replaced by the page's theme
-    basic = {trace.type for trace in figure.data} <= _BASIC
+    basic = {trace.type for trace in figure.data} <= BASIC
     return Prepared(to_json_plotly(spec), basic, int(figure.layout.height or _HEIGHT))
 
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.components import figure
+from dashboard.export import button
 from dashboard.inputs import vectors_form
-from dashboard.report import saved_page
 from dashboard.ruler import figures, form, sentences
 from dashboard.ruler.form import PREFIX
 from dashboard.shared import downloads, explanations, forms, job_progress, menu, shown, wording
@@ -242,7 +242,7 @@ def _take_home(
             ),
         )
         code = functools.partial(_code, ruler, request, cosine)
-        saved_page.offer("Ruler", ruler.model or "", code=code, key=PREFIX + "page")
+        button.offer("Ruler", ruler.model or "", code=code)
         downloads.button("Ruler (JSON)", lambda: ruler.model_dump_json(indent=1), "ruler.json", key=PREFIX + "json")
         if pair is not None:
             downloads.button("Your sentences (pair.npy)", lambda: _npy(pair), "pair.npy", key=PREFIX + "pair")

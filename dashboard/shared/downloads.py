@@ -142,10 +142,15 @@ OFFERED: Final = "offered_files"
 """Session key: what makes the files that the page offers, by the key of their buttons. Only `isoviz freeze` sets it."""
 
 
+def exporting() -> bool:
+    """Whether `isoviz freeze` reads the page, which no visitor can ask for more."""
+    return OFFERED in st.session_state
+
+
 def button(label: str, make: Content, file: str, *, icon: str = "download", **options: Any) -> None:
     """A download button; the file is made on download, and its name's ending says what it is."""
     mime = _MIME[file.rpartition(".")[2]]
-    if OFFERED in st.session_state:
+    if exporting():
         st.session_state[OFFERED][options["key"]] = make
     st.download_button(label, make, file, mime, icon=f":material/{icon}:", on_click="ignore", **options)
 

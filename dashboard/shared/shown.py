@@ -1,4 +1,4 @@
-"""What the current page shows, noted as it is drawn, so that a visitor can save it as one file (`dashboard/report/saved_page.py`).
+"""What the current page shows, noted as it is drawn, so that a visitor can export it as one file (`dashboard/export`).
 
 A fragment that runs again replaces its own entries, which have the same keys; `dashboard/app.py` begins anew with each visit of a page.
 """
@@ -62,14 +62,27 @@ class ShownVectors:
 
 @dataclass(frozen=True)
 class ShownTable:
-    """A table, or what makes it."""
+    """A table, or what makes it. Text is unchanged, missing cells are empty.
+
+    Attributes:
+        places: heading → decimals of its numbers; others have four digits.
+    """
 
     title: str
     table: Table
     notes: tuple[str, ...] = ()
+    places: Mapping[str, int] = field(default_factory=dict)
 
 
-Entry: TypeAlias = ShownFigure | ShownMatrix | ShownTable | ShownVectors
+@dataclass(frozen=True)
+class ShownSentences:
+    """A list of sentences."""
+
+    title: str
+    lines: tuple[str, ...]
+
+
+Entry: TypeAlias = ShownFigure | ShownMatrix | ShownTable | ShownSentences | ShownVectors
 
 
 def begin() -> None:

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard.components import figure
-from dashboard.report import of_runs, saved_page
+from dashboard.export import button, provenance
 from dashboard.shared import (
     charts,
     choosing,
@@ -185,12 +185,7 @@ def _figures(choice: Choice, alone: bool) -> None:
         file = downloads.file_name("isoviz", "tradeoffs", choice.task, choice.metric)
         downloads.buttons(file, lambda: run_lists.with_warnings(_as_file(points, choice), run_lists.warnings(runs)))
         if alone:
-            saved_page.offer(
-                "Trade-offs",
-                choice.task,
-                code=lambda: of_runs.origins(of_runs.rows_of(runs), [measure]),
-                key="tradeoffs_page",
-            )
+            button.offer("Trade-offs", choice.task, code=lambda: provenance.of_frame(runs, [measure]))
 
 
 def _associations(choice: Choice, runs: pd.DataFrame) -> list[str]:

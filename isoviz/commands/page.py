@@ -42,9 +42,9 @@ def run(
 
 def write(out: Path, add: Sequence[str], *, start: str, vectors: Mapping[str, Any] | None = None) -> int:
     """Write the file. A separate process prints it, because the engine does not import the dashboard, which has the parts."""
-    dashboard.require("page", "one_page.py", package="jinja2")
+    dashboard.require("page", package="jinja2")
     dashboard.check_file(out)
     for name in add:
         read(Path(name))
     request = {"start": start, "add": [str(Path(name).resolve()) for name in add], "vectors": vectors}
-    return dashboard.save(dashboard.render("one_page", request=json.dumps(request).encode()), out)
+    return dashboard.save(dashboard.render("export.standalone", request=json.dumps(request).encode()), out)

@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from dashboard.report import saved_page
+from dashboard.export import html
 from dashboard.shared.shown import ShownFigure
 from dashboard.tradeoffs import sections as tradeoffs
 from isoviz.runs.store import Store
@@ -55,8 +55,7 @@ def test_three_figures_with_one_mark_per_run_that_are_saved_under_names_that_say
 @pytest.mark.parametrize(("points", "kind"), [(5_000, "scatter"), (5_001, "scattergl")])
 def test_a_saved_map_of_many_points_is_drawn_by_the_graphics_card(points: int, kind: str) -> None:
     spec = go.Figure(go.Scattergl(x=np.arange(points), y=np.arange(points))).to_json()
-    (picture,) = saved_page.document("Explore", "", [ShownFigure("", spec, "map")], "/explore", {}).pictures
-    assert [trace.type for trace in picture.figure.data] == [kind]
+    assert [trace["type"] for trace in html.figure_spec(ShownFigure("", spec, "map"))["data"]] == [kind]
 
 
 def test_further_validation_splits_are_offered_where_runs_have_them(open_page: OpenPage, store: Store) -> None:
