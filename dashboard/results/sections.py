@@ -179,8 +179,6 @@ def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric], ass
         downloads.file_name("results", task, metric),
         view.in_file,
         latex=lambda: publication.latex(table),
-        markdown=lambda: publication.markdown(table),
-        json=lambda: publication.as_json(table),
     )
     _strip(task, metric, view)
     comparison.section(task, metric, ids)
