@@ -37,11 +37,10 @@ def numbers(result: Result) -> dict[str, tuple[float, float]]:
 def _of_figures(result: Result) -> Iterator[tuple[str, tuple[float, float]]]:
     for number, figure in enumerate(result.figures):
         for index, panel in enumerate(figure.panels):
-            for one in panel.series:
-                for i, y in enumerate(one.y if one.low is not None and one.high is not None else []):
-                    assert one.low is not None and one.high is not None
-                    where = f"figure {number}, panel {index}, {one.name}, point {i}"
-                    yield where, (y, (one.high[i] - one.low[i]) / 2)
+            for trace in panel.traces:
+                spreads = trace.get("error_y", {}).get("array", [])
+                for i, (y, spread) in enumerate(zip(trace["y"], spreads, strict=False) if spreads else ()):
+                    yield f"figure {number}, panel {index}, {trace['name']}, point {i}", (y, spread)
 
 
 def _of_tables(result: Result) -> Iterator[tuple[str, tuple[float, float]]]:

@@ -98,7 +98,7 @@ def page(result: Result) -> str:
     study = studies.get(record.study)
     tables = [Table(table.title, table.header, table.lines(), table.notes) for table in result.tables]
     tables = tables or [_of_lines(result.title, panel) for figure in result.figures for panel in figure.panels]
-    references = [line.label for figure in result.figures for panel in figure.panels for line in panel.references]
+    references = [label for figure in result.figures for panel in figure.panels for label in panel.references]
     numbers = references + [
         f"printed {number.published:g}, here {number.reproduced:.5f}: {number.what} ({number.where})"
         + (f"; what differs is {number.differs}" if number.differs else "")
@@ -132,12 +132,11 @@ def _verdict(verdict: Verdict) -> str:
 
 
 def _of_lines(title: str, panel: Panel) -> Table:
-    """The measured series of a panel as columns."""
-    drawn = [series for series in panel.series if series.role != "expected"]
-    table = Table(title, [panel.x_axis.label, *(series.name for series in drawn)])
-    for size in sorted({value for series in drawn for value in series.x}):
-        table.rows.append([f"{size:,.0f}", *(_cell(series, size) for series in drawn)])
-    table.notes += sorted({f"{series.spread}." for series in drawn if series.spread})
+    """The measured lines of a panel as columns."""
+    drawn = [trace for trace in panel.traces if trace.get("showlegend") is not False]
+    table = Table(title, [panel.plot["layout"]["xaxis"]["title"]["text"], *(trace["name"] for trace in drawn)])
+    for size in sorted({value for trace in drawn for value in trace["x"]}):
+        table.rows.append([f"{size:,.0f}", *(_cell(trace, size) for trace in drawn)])
     return table
 
 
@@ -145,12 +144,12 @@ def _bullets(points: Iterable[str]) -> str:
     return "\n".join(f"- {literal(point)}" for point in points)
 
 
-def _cell(series: Any, size: float) -> str:
-    if size not in series.x:
+def _cell(trace: dict[str, Any], size: float) -> str:
+    if size not in trace["x"]:
         return "—"
-    at = series.x.index(size)
-    spread = f" ± {(series.high[at] - series.low[at]) / 2:.4f}" if series.low and series.high else ""
-    return f"{series.y[at]:.4f}{spread}"
+    at = trace["x"].index(size)
+    spread = f" ± {trace['error_y']['array'][at]:.4f}" if "error_y" in trace else ""
+    return f"{trace['y'][at]:.4f}{spread}"
 
 
 def main() -> int:

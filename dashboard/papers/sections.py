@@ -328,7 +328,7 @@ def verdicts(study_result: Result) -> None:
 
 def _figure(choice: Listed, record: Record, study_figure: Figure) -> None:
     st.markdown(f"**{wording.plain(study_figure.title)}**")
-    if not any(panel.series or panel.matrix for panel in study_figure.panels):
+    if not any(panel.traces for panel in study_figure.panels):
         st.info("Appears when its runs have finished.", icon=":material/hourglass_empty:")
         return
     width = min(study_figure.columns, 3)

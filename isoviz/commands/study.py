@@ -15,7 +15,7 @@ from isoviz.errors import InputError
 from isoviz.operations.operation import argument
 from isoviz.studies import Inputs, Result
 from isoviz.studies.inputs import SETTINGS
-from isoviz.studies.result import Panel, Series
+from isoviz.studies.result import Panel
 from isoviz.studies.study import ComputedStudy, Progress, TrainedStudy
 
 if TYPE_CHECKING:
@@ -194,27 +194,11 @@ def as_text(result: Result) -> str:
 
 
 def _of_panel(panel: Panel) -> list[str]:
+    """The numbers of its traces, with the lengths of their error bars."""
     lines = [f"\n{panel.title}"] if panel.title else []
-    if panel.matrix is not None:
-        lines.append(f"  a matrix of {panel.matrix.size} × {panel.matrix.size}: see --json")
-    for series in panel.series:
-        lines.append(f"\n{series.name}" + (f" ({series.spread})" if series.spread else ""))
-        if panel.kind == "points":
-            lines += _of_points(series)
-            continue
-        if series.at_zero is not None:
-            lines.append(f"  {0:>10g}  {series.at_zero:.4f}")
-        for i, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
-            spread = f"  {series.low[i]:.4f} … {series.high[i]:.4f}" if series.low and series.high else ""
-            lines.append(f"  {x:>10,g}  {y:.4f}{spread}")
-    return lines + [f"{reference.label}" for reference in panel.references]
-
-
-def _of_points(series: Series) -> list[str]:
-    """x and y of each series, with spreads."""
-    lines = []
-    for i, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
-        x_half = (series.x_high[i] - series.x_low[i]) / 2 if series.x_low and series.x_high else 0.0
-        y_half = (series.high[i] - series.low[i]) / 2 if series.low and series.high else 0.0
-        lines.append(f"  {x:.4f} ± {x_half:.4f}  {y:.4f} ± {y_half:.4f}")
-    return lines
+    for trace in panel.traces:
+        lines.append(f"\n{trace['name']}")
+        spreads = trace.get("error_y", {}).get("array") or [None] * len(trace["x"])
+        for x, y, spread in zip(trace["x"], trace["y"], spreads, strict=True):
+            lines.append(f"  {x:>10,g}  {y:.4f}" + ("" if spread is None else f" ± {spread:.4f}"))
+    return lines + panel.references
