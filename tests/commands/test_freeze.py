@@ -115,15 +115,6 @@ def values_of(table: pd.DataFrame) -> list[float]:
     return [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", text)]
 
 
-def test_the_gallery_is_small_and_loads_nothing() -> None:
-    files = sorted(FOLDER.iterdir())
-    assert [file.stem for file in files] == sorted(GALLERY)
-    for file in files:
-        text = file.read_text(encoding="utf-8")
-        assert file.stat().st_size < 3.5e6 and text.rstrip().endswith("</html>")
-        assert not re.search(r"<(?:link|img|iframe|script)[^>]*\s(?:src|href)=", text.split("<script>")[0])
-
-
 def test_it_waits_for_the_jobs_of_the_page() -> None:
     points = np.random.default_rng(0).normal(size=(60, 8)) + 1
     key = vectors.keep(VectorSet(points, pd.DataFrame(index=range(60)), name="made"))

@@ -209,13 +209,6 @@ def test_a_line_panel_has_lines_spreads_and_references() -> None:
     assert figure.layout.shapes[0].y0 == 0.9
 
 
-def test_bars_are_at_powers_of_ten_and_zero_has_a_bin() -> None:
-    bars = figures.log_bars("", "σ", [1e-3, 1e-2], [40.0, 50.0], 10.0, figures.axis("%"))
-    figure = drawing.panel(bars, alone=True)
-    assert list(figure.data[0].x) == [-3, -2] and list(figure.data[1].y) == [10.0]
-    assert "0" in figure.layout.xaxis.ticktext and "10<sup>−3</sup>" in figure.layout.xaxis.ticktext
-
-
 def test_a_matrix_is_sent_as_bytes() -> None:
     (heat,) = drawing.panel(figures.matrix("", [[1.0, 0.5], [0.5, 1.0]]), alone=False).data
     assert base64.b64decode(heat.z["bdata"]) == bytes([63, 32, 32, 63]) and heat.z["dtype"] == "u1"

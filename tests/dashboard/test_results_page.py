@@ -12,7 +12,6 @@ import pytest
 from dashboard.shared import downloads, measures, tables
 from isoviz import metrics
 from isoviz.demo import PRESETS_RECORD
-from isoviz.events import Entered
 from isoviz.runs import citing
 from isoviz.runs.planning import PRESETS, Preset
 from isoviz.runs.store import Store
@@ -67,12 +66,6 @@ def test_a_presets_question_is_answered_in_a_sentence_with_an_interval(
         assert any(re.search(rf"IsoBN β = 0.5 − Baseline: {interval}, 5 paired seeds", line) for line in answers)
     else:  # asks no question: one seed each
         assert sum("not enough seeds to tell" in line for line in answers) == 2
-
-
-def test_baselines_are_there_however_much_was_downloaded_before_the_start(open_page: OpenPage, store: Store) -> None:
-    download = [Entered(phase="loading", detail=f"{megabytes} MB") for megabytes in range(200)]
-    finish(store, config("baseline"), 0.5, 0.25, before=download)
-    assert "(majority)" in set(open_page("results").dataframe[0].value["Method"])
 
 
 def test_tables_and_every_seed_are_files(open_page: OpenPage, filled: Store, offered: Offered) -> None:
@@ -134,12 +127,6 @@ def test_the_first_column_of_isotropy_is_of_the_cloud_that_the_method_acts_on(
     page.multiselect(key="results_isotropy").set_value(["Mean cosine"]).run()
     page.selectbox(key="results_group").set_value("third").run()
     assert page.multiselect(key="results_isotropy").value == ["Mean cosine"]  # chosen, so it stays
-
-
-def test_a_filter_that_no_run_passes_and_another_metric(open_page: OpenPage, filled: Store) -> None:
-    page = open_page("results", results_group="first")
-    page.multiselect(key="results_method").set_value(["istar"]).run()
-    assert not page.exception and len(page.info) == 1 and not page.dataframe
 
 
 def test_other_metric_drops_the_baselines_of_the_primary_one(open_page: OpenPage, filled: Store) -> None:

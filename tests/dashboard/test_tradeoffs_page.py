@@ -102,20 +102,6 @@ def test_a_new_point_appears_keeps_the_zoom_and_an_unchanged_figure_stays_the_sa
     assert drawn(page)[0]["layout"]["uirevision"] != revision
 
 
-def test_only_unfinished_runs_have_an_estimate(open_page: OpenPage, store: Store) -> None:
-    store.create([config("istar", 0, {"lam": 1})])
-    page = open_page("tradeoffs")
-    assert not page.exception and "first point" in page.info[0].value
-
-
-def test_choices_live_in_the_address(open_page: OpenPage, store: Store) -> None:
-    sweep(store)
-    finish(store, config("baseline", task="demo/sentiment"), 0.5, 0.25)
-    page = open_page("tradeoffs", tradeoffs_task="demo/sentiment")
-    assert page.selectbox(key="tradeoffs_task").value == "demo/sentiment"
-    assert [marks(figure) for figure in drawn(page)] == [1]
-
-
 def test_a_single_value_of_the_parameter_has_no_figure(open_page: OpenPage, store: Store) -> None:
     finish(store, config("baseline"), 0.7, 0.25)
     finish(store, config("isobn"), 0.7, 0.25)
