@@ -10,9 +10,9 @@ from plotly.io.json import to_json_plotly
 
 from dashboard.components import bundle
 from dashboard.server import routes
-from dashboard.shared import downloads, explanations, shown, theme, wording
+from dashboard.shared import downloads, explanations, exported, theme, wording
 from dashboard.shared.explanations import Explanation
-from dashboard.shared.shown import ShownFigure
+from dashboard.shared.exported import ExportedFigure
 
 BASIC = frozenset({"scatter", "bar", "pie"})
 """Trace types of plotly.js's basic bundle."""
@@ -86,7 +86,7 @@ def draw(
     if title:
         st.markdown(f"**{wording.plain(title)}**")
     notes = tuple(filter(None, (caption, "" if about in caption else about)))
-    shown.note(key, ShownFigure(title, figure_spec.spec, words, notes, explanation, of_rows))
+    exported.note(key, ExportedFigure(title, figure_spec.spec, words, notes, explanation, of_rows))
     pressed = _mount(
         key=key,
         data={

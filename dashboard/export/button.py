@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from dashboard.export import html
-from dashboard.shared import downloads, shown, wording
-from dashboard.shared.shown import Entry, ShownVectors
+from dashboard.shared import downloads, exported, wording
+from dashboard.shared.exported import Entry, ExportedVectors
 from isoviz.vectors.embedded import MOST_DIMENSIONS, MOST_ROWS
 
 KEY: Final = "export"
@@ -32,7 +32,7 @@ def offer(page: str, name: str, *, code: Callable[[], Mapping[str, str]] = dict,
         code: makes the texts to copy, by title: where the numbers come from, what computes the same, citations.
         about: what the file contains, before its date and version.
     """
-    entries = shown.entries()
+    entries = exported.entries()
     if not entries:
         return
     query = [(field, value) for field in st.query_params for value in st.query_params.get_all(field)]
@@ -63,7 +63,7 @@ def offer(page: str, name: str, *, code: Callable[[], Mapping[str, str]] = dict,
 
 def _contents(entries: Collection[Entry]) -> dict[str, bool]:
     """Fields: whether the file has the page's vectors, those of all layers, and texts."""
-    entry = next((entry for entry in entries if isinstance(entry, ShownVectors)), None)
+    entry = next((entry for entry in entries if isinstance(entry, ExportedVectors)), None)
     if entry is None:
         return {}
     found, count = entry.vectors, len(entry.layers)

@@ -24,7 +24,14 @@ from dashboard.components.playground import source
 from dashboard.export import standalone
 from dashboard.shared import downloads, explanations
 from dashboard.shared.explanations import Explanation
-from dashboard.shared.shown import Entry, ShownFigure, ShownMatrix, ShownSentences, ShownTable, ShownVectors
+from dashboard.shared.exported import (
+    Entry,
+    ExportedFigure,
+    ExportedMatrix,
+    ExportedSentences,
+    ExportedTable,
+    ExportedVectors,
+)
 from isoviz.formatting import decimals, number
 from isoviz.vectors.embedded import embedded
 from isoviz.vectors.sets import VectorSet
@@ -55,7 +62,7 @@ def render(
             `isoviz.vectors.embedded` returns, and `transforms`, which the page's own engine begins with.
         texts: with the texts of rows in figures.
     """
-    blocks = [_block(entry, texts) for entry in entries if not isinstance(entry, ShownVectors)]
+    blocks = [_block(entry, texts) for entry in entries if not isinstance(entry, ExportedVectors)]
     traces = [trace for block in blocks if block["kind"] == "figure" for trace in block["spec"]["data"]]
     matrices = any(block["kind"] == "matrix" for block in blocks)
     vectors = "npy" in inside
@@ -107,7 +114,7 @@ def vectors_inside(entries: Collection[Entry], *, layers: bool, texts: bool) -> 
     """The vectors that the page is about, as a file has them; with those of all layers, and texts, on request."""
     inside: dict[str, Any] = {}
     for entry in entries:
-        if isinstance(entry, ShownVectors):
+        if isinstance(entry, ExportedVectors):
             inside = {**embedded(entry.vectors, texts=texts), "transforms": entry.transforms}
             if layers:
                 inside["layers"] = [_layer(number, make(), entry.vectors) for number, make in entry.layers.items()]
@@ -123,16 +130,16 @@ def _layer(number: int, vectors: VectorSet, chosen: VectorSet) -> dict[str, Any]
 def _block(entry: Entry, texts: bool) -> dict[str, Any]:
     """What the template shows of an entry."""
     match entry:
-        case ShownFigure():
+        case ExportedFigure():
             spec = figure_spec(entry, texts=texts)
             title = entry.title or (entry.explanation.title if entry.explanation else "") or entry.words
             block = {"kind": "figure", "title": title[:1].upper() + title[1:], "words": entry.words, "spec": spec}
             notes = (*entry.notes, _reading(entry.explanation))
             return block | {"height": spec["layout"].get("height", _HEIGHT), "notes": notes}
-        case ShownMatrix():
+        case ExportedMatrix():
             notes = (entry.words, _reading(explanations.MATRIX))
             return {"kind": "matrix", "title": explanations.MATRIX.title, "inside": entry.make(), "notes": notes}
-        case ShownTable():
+        case ExportedTable():
             frame = entry.table() if callable(entry.table) else entry.table
             header = [str(name) for name in frame.columns]
             places = [entry.places.get(name) for name in header]
@@ -141,7 +148,7 @@ def _block(entry: Entry, texts: bool) -> dict[str, Any]:
                 for row in frame.to_numpy(dtype=object)
             ]
             return {"kind": "table", "title": entry.title, "header": header, "rows": rows, "notes": entry.notes}
-        case ShownSentences():
+        case ExportedSentences():
             return {"kind": "sentences", "title": entry.title, "lines": entry.lines, "notes": ()}
     raise TypeError(type(entry))
 
@@ -161,7 +168,7 @@ def _cell(value: object, places: int | None) -> tuple[str, bool]:
     return str(value), is_number
 
 
-def figure_spec(entry: ShownFigure, *, texts: bool = True) -> dict[str, Any]:
+def figure_spec(entry: ExportedFigure, *, texts: bool = True) -> dict[str, Any]:
     """The figure for plotly.js: a film as frames, few points without WebGL, and no texts of rows if they are not wanted."""
     spec: dict[str, Any] = json.loads(entry.spec)
     if entry.frames:
@@ -180,7 +187,7 @@ def figure_spec(entry: ShownFigure, *, texts: bool = True) -> dict[str, Any]:
     return spec
 
 
-def _add_frames(spec: dict[str, Any], entry: ShownFigure) -> None:
+def _add_frames(spec: dict[str, Any], entry: ExportedFigure) -> None:
     """A film as plotly's frames; `meta` of the layout is the one that the figure shows."""
     moving = {number: trace for number, trace in enumerate(spec["data"]) if trace.get("meta") is not None}
     shape = (len(entry.frames), -1, 2)

@@ -11,8 +11,8 @@ from dashboard.components import figure
 from dashboard.export import button
 from dashboard.papers import drawing, frames, records
 from dashboard.papers.records import Record, StudyRuns
-from dashboard.shared import actions, downloads, job_progress, menu, resources, shown, timing, wording
-from dashboard.shared.shown import ShownSentences, ShownTable
+from dashboard.shared import actions, downloads, exported, job_progress, menu, resources, timing, wording
+from dashboard.shared.exported import ExportedSentences, ExportedTable
 from dashboard.shared.steady import steady
 from isoviz import studies
 from isoviz.formatting import sentence
@@ -126,8 +126,9 @@ def printed(choice: Listed) -> None:
         doubtful = "  \n".join(f"{mark} {wording.plain(sentence(text))}" for mark, text in table.doubts)
         st.caption(f":material/report: Doubtful cells:  \n{doubtful}")
     doubts = tuple(f"{mark} {text}" for mark, text in table.doubts)
-    shown.note(
-        PREFIX + "printed", ShownTable(f"{choice.source.paper.short}, {choice.place}, as printed", table.frame, doubts)
+    exported.note(
+        PREFIX + "printed",
+        ExportedTable(f"{choice.source.paper.short}, {choice.place}, as printed", table.frame, doubts),
     )
     name = downloads.file_name("printed", choice.source.slug, choice.place)
     downloads.buttons(name, table.frame, with_parquet=False)
@@ -289,7 +290,7 @@ def result(choice: Listed, record: Record) -> None:
             row_height=70 if long else None,  # Streamlit wraps text in rows above 4rem
             alt="Published and measured numbers",
         )
-        shown.note(PREFIX + "compared", ShownTable("Each published number and ours", comparison_frame))
+        exported.note(PREFIX + "compared", ExportedTable("Each published number and ours", comparison_frame))
         if one_reason:
             st.caption(wording.plain(f"Differs from the paper: {comparison_frame[frames.DIFFERS].iloc[0]}."))
     tables = st.expander("Numbers in this figure", icon=":material/table_chart:") if figures else st.container()
@@ -300,7 +301,7 @@ def result(choice: Listed, record: Record) -> None:
     notes = [note for note in study_result.notes if not (study_result.planned and note.endswith("runs have finished."))]
     if notes:
         st.markdown("**How it was measured here**")
-        shown.note(PREFIX + "notes", ShownSentences("How it was measured", tuple(notes)))
+        exported.note(PREFIX + "notes", ExportedSentences("How it was measured", tuple(notes)))
         st.markdown(wording.plain(" ".join(notes)))
     origin = study_result.provenance
     packages = ", ".join(f"{name} {version}" for name, version in origin.versions.items())
@@ -319,7 +320,7 @@ def verdicts(study_result: Result) -> None:
         return
     st.markdown("**Do the claims hold?**")
     lines = (f"{verdict.outcome.capitalize()}: {verdict.claim} {verdict.sentence}" for verdict in study_result.verdicts)
-    shown.note(PREFIX + "verdicts", ShownSentences("Do the claims hold?", tuple(lines)))
+    exported.note(PREFIX + "verdicts", ExportedSentences("Do the claims hold?", tuple(lines)))
     for verdict in study_result.verdicts:
         st.markdown(
             f"{_BADGES[verdict.outcome]} **{wording.plain(verdict.claim)}**  \n{wording.plain(verdict.sentence)}"
@@ -363,7 +364,7 @@ def _table(choice: Listed, table: Table, place: int) -> None:
     st.dataframe(frame, hide_index=True, placeholder="", column_config=config, alt=table.title)
     for note in table.notes:
         st.caption(wording.plain(note))
-    shown.note(f"{PREFIX}table_{place}", ShownTable(table.title, frame, tuple(table.notes)))
+    exported.note(f"{PREFIX}table_{place}", ExportedTable(table.title, frame, tuple(table.notes)))
     downloads.buttons(
         downloads.file_name(choice.slug, str(place + 1)),
         frame,
@@ -422,4 +423,6 @@ def reservations(choice: Listed) -> None:
     """Open questions and contradictions in the paper."""
     st.markdown("### What the paper leaves open or contradicts")
     st.markdown(wording.plain(" ".join(choice.study.open_points)))
-    shown.note(PREFIX + "open", ShownSentences("What the paper leaves open or contradicts", choice.study.open_points))
+    exported.note(
+        PREFIX + "open", ExportedSentences("What the paper leaves open or contradicts", choice.study.open_points)
+    )

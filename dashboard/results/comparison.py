@@ -9,10 +9,10 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.results import publication
-from dashboard.shared import downloads, explanations, resources, run_lists, shown, wording
+from dashboard.shared import downloads, explanations, exported, resources, run_lists, wording
 from dashboard.shared.explanations import Explanation
+from dashboard.shared.exported import ExportedSentences, ExportedTable
 from dashboard.shared.run_lists import cached
-from dashboard.shared.shown import ShownSentences, ShownTable
 from isoviz import comparisons, tasks
 from isoviz.comparisons import Arm, Comparison, Part, Table, setups
 from isoviz.comparisons.wording import answer, interval, number, probability
@@ -76,7 +76,7 @@ def section(task: str, metric: str, runs: Sequence[str]) -> None:
         groups = cached(("comparable", tuple(runs)), lambda: setups.comparable(*_read(runs)))
         advice = "Choose which of them to compare." if groups else "Launch several methods with the same settings."
         st.info(wording.plain(f"{sentence(table)} {advice}"), icon=":material/compare_arrows:")
-        shown.note(f"compared_{task}", ShownSentences(TITLE, (sentence(table),)))
+        exported.note(f"compared_{task}", ExportedSentences(TITLE, (sentence(table),)))
         if not groups:
             return
         chosen = st.selectbox("Compare the runs with", list(groups), key=f"comparable_{task}")
@@ -168,7 +168,7 @@ def _part(task: str, part: Part, table: Table, place: int | None) -> None:
     if notes or part.notes:
         st.caption(wording.plain(" · ".join([*notes, *part.notes])))
     every = (*(comparison.sentence for comparison in part.comparisons), *part.warnings, *notes, *part.notes)
-    shown.note(f"compared_{task}_{place}", ShownTable(TITLE, frame.rename(columns=HEADINGS), every))
+    exported.note(f"compared_{task}_{place}", ExportedTable(TITLE, frame.rename(columns=HEADINGS), every))
     name = downloads.file_name("compared", task, part.metric, "" if place is None else f"{part.model} {place + 1}")
     caption = f"{part.model} on {part.task}: {part.metric}, differences from {_baseline(part)}. {' '.join(notes)}"
     downloads.buttons(name, as_numbers(part), latex=lambda: _latex(frame, caption, part.warnings))

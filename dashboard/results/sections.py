@@ -21,16 +21,16 @@ from dashboard.shared import (
     choosing,
     downloads,
     explanations,
+    exported,
     measures,
     resources,
     run_lists,
-    shown,
     tables,
     wording,
 )
 from dashboard.shared.explanations import Explanation
+from dashboard.shared.exported import ExportedSentences, ExportedTable
 from dashboard.shared.run_lists import Filter, cached
-from dashboard.shared.shown import ShownSentences, ShownTable
 from isoviz import reference, tasks
 from isoviz.comparisons import Table, associate
 from isoviz.events import Started
@@ -174,7 +174,7 @@ def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric], ass
         st.caption(wording.plain(sentence))
     title = f"{task_entry.title if task_entry else task}: {metric}, mean and sample standard deviation over n seeds"
     notes = (*table.warnings, wording.unmarked(view.clouds), *view.printed)
-    shown.note(f"results_{task}", ShownTable(title, view.on_screen, notes, _places(isotropy)))
+    exported.note(f"results_{task}", ExportedTable(title, view.on_screen, notes, _places(isotropy)))
     downloads.buttons(
         downloads.file_name("results", task, metric),
         view.in_file,
@@ -184,8 +184,8 @@ def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric], ass
     comparison.section(task, metric, ids)
     if associations and view.association:
         st.markdown(f"**Does isotropy go with performance?** {wording.plain(view.association)}")
-        association = ShownSentences("Does isotropy go with performance?", (view.association,))
-        shown.note(f"results_association_{task}", association)
+        association = ExportedSentences("Does isotropy go with performance?", (view.association,))
+        exported.note(f"results_association_{task}", association)
 
 
 @dataclass(frozen=True)
@@ -430,7 +430,7 @@ def every_run(chosen: Filter, isotropy: list[Metric]) -> None:
     shown_columns = [name for name in names if name not in ALIKE or runs[name].nunique() > 1]
     every_listed = runs[shown_columns].rename(columns=names)
     every_listed.insert(0, "Run", runs["run"])
-    shown.note("every_run", ShownTable("Every run", every_listed, places=_places(isotropy)))
+    exported.note("every_run", ExportedTable("Every run", every_listed, places=_places(isotropy)))
     table = listed[shown_columns].rename(columns=names)
     table.insert(0, "Run", [f"run?id={run}" for run in listed["run"]])
     st.dataframe(table, hide_index=True, column_config=config, placeholder="", alt="All runs that match the filters")

@@ -17,16 +17,16 @@ from dashboard.shared import (
     choosing,
     downloads,
     explanations,
+    exported,
     measures,
     menu,
     run_lists,
-    shown,
     tables,
     wording,
 )
 from dashboard.shared.explanations import Explanation
+from dashboard.shared.exported import ExportedTable
 from dashboard.shared.run_lists import Filter
-from dashboard.shared.shown import ShownTable
 from dashboard.shared.steady import while_busy
 from isoviz import metrics, tasks
 from isoviz.comparisons import associate
@@ -179,8 +179,8 @@ def _figures(choice: Choice, alone: bool) -> None:
                 f"All of these runs have the same {wording.plain(choice.parameter_label)}. Sweep it on the Train page to see "
                 "performance against it."
             )
-        shown.note(
-            "tradeoffs_points", ShownTable("Points", _as_file(points, choice), (*run_lists.warnings(runs), *answers))
+        exported.note(
+            "tradeoffs_points", ExportedTable("Points", _as_file(points, choice), (*run_lists.warnings(runs), *answers))
         )
         file = downloads.file_name("isoviz", "tradeoffs", choice.task, choice.metric)
         downloads.buttons(file, lambda: run_lists.with_warnings(_as_file(points, choice), run_lists.warnings(runs)))

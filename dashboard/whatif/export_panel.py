@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from dashboard.components.lab import source as lab
 from dashboard.export import button, provenance
 from dashboard.inputs import model_form
-from dashboard.shared import downloads, forms, job_progress, resources, shown, wording
-from dashboard.shared.shown import ShownVectors
+from dashboard.shared import downloads, exported, forms, job_progress, resources, wording
+from dashboard.shared.exported import ExportedVectors
 from dashboard.whatif.drawing import View
 from dashboard.whatif.form import PREFIX
 from isoviz import reference
@@ -80,7 +80,7 @@ def draw(view: View, full: Full) -> None:
 def offer_page(view: View) -> None:
     """The page as a file, with the vectors if the visitor wants."""
     vectors = _vectors(view)
-    shown.note(PREFIX + "vectors", ShownVectors(vectors, lab.transforms(view.steps)))
+    exported.note(PREFIX + "vectors", ExportedVectors(vectors, lab.transforms(view.steps)))
     button.offer("What-if", vectors.name, code=lambda: _code(view, vectors))
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from dashboard.components.figure import prepared
 from dashboard.export import html
-from dashboard.shared.shown import ShownFigure, ShownSentences, ShownTable
+from dashboard.shared.exported import ExportedFigure, ExportedSentences, ExportedTable
 from isoviz import studies, vectors
 from isoviz.errors import InputError
 from isoviz.runs.store import Store
@@ -47,9 +47,9 @@ def sample(figure: go.Figure | None = None) -> str:
     frame = pd.DataFrame({NASTY: [NASTY, "b"], "score": [0.123456, None], "n": [3, 4]})
     figure = figure or go.Figure(go.Scatter(x=[1, 2], y=[3, 4], name=NASTY))
     entries = (
-        ShownSentences("Sentences", (NASTY,)),
-        ShownTable("A table", frame, (NASTY,)),
-        ShownFigure("A figure", prepared(figure).spec, NASTY),
+        ExportedSentences("Sentences", (NASTY,)),
+        ExportedTable("A table", frame, (NASTY,)),
+        ExportedFigure("A figure", prepared(figure).spec, NASTY),
     )
     return html.render(NASTY, "about", entries, {"A command": "python -m isoviz\n```\nx"})
 

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 import pytest
 
 from dashboard.export import html
-from dashboard.shared.shown import ShownFigure
+from dashboard.shared.exported import ExportedFigure
 from dashboard.tradeoffs import sections as tradeoffs
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import Offered, OpenPage
@@ -55,7 +55,7 @@ def test_three_figures_with_one_mark_per_run_that_are_saved_under_names_that_say
 @pytest.mark.parametrize(("points", "kind"), [(5_000, "scatter"), (5_001, "scattergl")])
 def test_a_saved_map_of_many_points_is_drawn_by_the_graphics_card(points: int, kind: str) -> None:
     spec = go.Figure(go.Scattergl(x=np.arange(points), y=np.arange(points))).to_json()
-    assert [trace["type"] for trace in html.figure_spec(ShownFigure("", spec, "map"))["data"]] == [kind]
+    assert [trace["type"] for trace in html.figure_spec(ExportedFigure("", spec, "map"))["data"]] == [kind]
 
 
 def test_further_validation_splits_are_offered_where_runs_have_them(open_page: OpenPage, store: Store) -> None:

@@ -19,7 +19,7 @@ _KEY: Final = "shown_on_this_page"
 
 
 @dataclass(frozen=True)
-class ShownFigure:
+class ExportedFigure:
     """A figure as plotly's JSON, with its alternative text.
 
     Attributes:
@@ -39,7 +39,7 @@ class ShownFigure:
 
 
 @dataclass(frozen=True)
-class ShownMatrix:
+class ExportedMatrix:
     """A clustered |ρ| in words; `make` gives what its component needs where there is no server."""
 
     words: str
@@ -47,7 +47,7 @@ class ShownMatrix:
 
 
 @dataclass(frozen=True)
-class ShownVectors:
+class ExportedVectors:
     """The vectors that the page is about, for a file that contains them.
 
     Attributes:
@@ -61,7 +61,7 @@ class ShownVectors:
 
 
 @dataclass(frozen=True)
-class ShownTable:
+class ExportedTable:
     """A table, or what makes it. Text is unchanged, missing cells are empty.
 
     Attributes:
@@ -75,14 +75,14 @@ class ShownTable:
 
 
 @dataclass(frozen=True)
-class ShownSentences:
+class ExportedSentences:
     """A list of sentences."""
 
     title: str
     lines: tuple[str, ...]
 
 
-Entry: TypeAlias = ShownFigure | ShownMatrix | ShownTable | ShownSentences | ShownVectors
+Entry: TypeAlias = ExportedFigure | ExportedMatrix | ExportedTable | ExportedSentences | ExportedVectors
 
 
 def begin() -> None:
