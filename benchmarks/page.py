@@ -18,7 +18,7 @@ import numpy as np
 from _browser import chromium
 from playwright.sync_api import Browser
 
-from dashboard import one_page
+from dashboard.export import standalone
 
 SIZES = ((20_000, 384), (5_000, 1_024), (10_000, 384))
 WATCH = """() => {
@@ -62,7 +62,7 @@ def main() -> None:
     print(f"load before the start {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         file = Path(folder) / "lab.html"
-        file.write_text(one_page.render(start="vectors"), encoding="utf-8")
+        file.write_text(standalone.render(start="vectors"), encoding="utf-8")
         for n, d in SIZES:
             rng = np.random.default_rng(0)
             np.save(Path(folder) / "own.npy", (rng.normal(size=(n, d)) * np.linspace(3, 0.2, d)).astype(np.float32))

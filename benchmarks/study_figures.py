@@ -15,11 +15,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import plotly.graph_objects as go
 from _report import ROOT, Table, literal, options, write_section
 from PIL import Image
 
 from dashboard.papers import drawing
-from dashboard.report.document import Picture
 from isoviz import studies
 from isoviz.studies import Result
 from isoviz.studies.result import Figure, Panel, Verdict
@@ -45,7 +45,7 @@ def draw(figure: Figure, path: Path) -> None:
         title = {"text": panel.title.replace("\n", "<br>"), "y": 0.97, "yanchor": "top"}
         drawn.update_layout(title=title, margin={"t": 120, "b": 60, "l": 60})  # the legend is below the title
         drawn.update_layout(height=drawn.layout.height if alone else 640)
-        pictures.append(Picture(panel.title, drawn, ""))
+        pictures.append(drawn)
     tiles = []
     for content in png(pictures):
         with Image.open(io.BytesIO(content)) as tile:
@@ -62,7 +62,7 @@ def draw(figure: Figure, path: Path) -> None:
     print(f"written: {path}")
 
 
-def png(pictures: list[Picture]) -> list[bytes]:
+def png(pictures: list[go.Figure]) -> list[bytes]:
     """Each figure as PNG, by kaleido in a browser of this machine; nothing is fetched."""
     import kaleido
 
@@ -72,7 +72,7 @@ def png(pictures: list[Picture]) -> list[bytes]:
             {
                 "fig": _on_white(picture),
                 "path": str(file),
-                "opts": {"format": "png", "width": TILE, "height": picture.height, "scale": 2},
+                "opts": {"format": "png", "width": TILE, "height": picture.layout.height, "scale": 2},
             }
             for picture, file in zip(pictures, files, strict=True)
         ]
@@ -81,8 +81,9 @@ def png(pictures: list[Picture]) -> list[bytes]:
         return [file.read_bytes() for file in files]
 
 
-def _on_white(picture: Picture) -> dict[str, Any]:
-    spec = picture.spec()
+def _on_white(picture: go.Figure) -> dict[str, Any]:
+    spec: dict[str, Any] = picture.to_plotly_json()
+    spec["layout"].pop("template", None)
     spec["layout"] |= {
         "paper_bgcolor": "#ffffff",
         "plot_bgcolor": "#ffffff",
@@ -97,7 +98,7 @@ def page(result: Result) -> str:
     study = studies.get(record.study)
     tables = [Table(table.title, table.header, table.lines(), table.notes) for table in result.tables]
     tables = tables or [_of_lines(result.title, panel) for figure in result.figures for panel in figure.panels]
-    references = [line.label for figure in result.figures for panel in figure.panels for line in panel.references]
+    references = [label for figure in result.figures for panel in figure.panels for label in panel.references]
     numbers = references + [
         f"printed {number.published:g}, here {number.reproduced:.5f}: {number.what} ({number.where})"
         + (f"; what differs is {number.differs}" if number.differs else "")
@@ -131,12 +132,11 @@ def _verdict(verdict: Verdict) -> str:
 
 
 def _of_lines(title: str, panel: Panel) -> Table:
-    """The measured series of a panel as columns."""
-    drawn = [series for series in panel.series if series.role != "expected"]
-    table = Table(title, [panel.x_axis.label, *(series.name for series in drawn)])
-    for size in sorted({value for series in drawn for value in series.x}):
-        table.rows.append([f"{size:,.0f}", *(_cell(series, size) for series in drawn)])
-    table.notes += sorted({f"{series.spread}." for series in drawn if series.spread})
+    """The measured lines of a panel as columns."""
+    drawn = [trace for trace in panel.traces if trace.get("showlegend") is not False]
+    table = Table(title, [panel.plot["layout"]["xaxis"]["title"]["text"], *(trace["name"] for trace in drawn)])
+    for size in sorted({value for trace in drawn for value in trace["x"]}):
+        table.rows.append([f"{size:,.0f}", *(_cell(trace, size) for trace in drawn)])
     return table
 
 
@@ -144,12 +144,12 @@ def _bullets(points: Iterable[str]) -> str:
     return "\n".join(f"- {literal(point)}" for point in points)
 
 
-def _cell(series: Any, size: float) -> str:
-    if size not in series.x:
+def _cell(trace: dict[str, Any], size: float) -> str:
+    if size not in trace["x"]:
         return "—"
-    at = series.x.index(size)
-    spread = f" ± {(series.high[at] - series.low[at]) / 2:.4f}" if series.low and series.high else ""
-    return f"{series.y[at]:.4f}{spread}"
+    at = trace["x"].index(size)
+    spread = f" ± {trace['error_y']['array'][at]:.4f}" if "error_y" in trace else ""
+    return f"{trace['y'][at]:.4f}{spread}"
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ if str(ROOT) not in sys.path:
 
 import streamlit as st  # noqa: E402
 
-from dashboard.shared import actions, address, examples, menu, resources, shown, unreadable, visitor  # noqa: E402  # noqa: E402
+from dashboard.shared import actions, address, examples, exported, menu, resources, unreadable, visitor  # noqa: E402  # noqa: E402
 
 STATIC = ROOT / "dashboard" / "static"
 
@@ -27,7 +27,7 @@ examples.switch()
 # A lesson begins with itself: viewers can do everything there except open a class.
 if page.url_path != "lessons":
     actions.notice()
-shown.begin()
+exported.begin()
 page.run()
 if page.url_path == "lessons":
     actions.notice()

@@ -19,7 +19,8 @@ from isoviz.exploring import maps, measuring
 from isoviz.metrics.record import CloudRecord
 from isoviz.runs.examples import opened
 from isoviz.runs.store import Store
-from isoviz.studies.result import Axis, Matrix, Panel, Result
+from isoviz.studies import figures as study_figures
+from isoviz.studies.result import Result
 
 _POOLING = "cls"
 """Whose colour the figures of one cloud take."""
@@ -31,8 +32,7 @@ def correlations(points: ArrayLike) -> go.Figure:
     order = metrics.correlation_order(matrix)
     clustered = np.nan_to_num(matrix[np.ix_(order, order)])  # a dimension that never varies has no correlation
     np.fill_diagonal(clustered, 1.0)
-    axis = Axis(label="")
-    return drawing.panel(Panel(kind="matrix", x_axis=axis, y_axis=axis, matrix=Matrix.of(clustered)), alone=True)
+    return drawing.panel(study_figures.matrix("", clustered, ""), alone=True)
 
 
 def deviations(points: ArrayLike) -> go.Figure:

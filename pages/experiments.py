@@ -15,7 +15,6 @@ else:
     sections.heading(name)
     queue.panel(name)
     sections.add_seeds(name)
-    sections.report(name)
     sections.comparison(name)
     sections.tradeoff(name)
     sections.runs(name)

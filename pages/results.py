@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from dashboard.report import offering
 from dashboard.results import sections
 from dashboard.shared import run_lists
 
@@ -17,4 +16,4 @@ else:
     isotropy = sections.isotropy_field(facets, run_filter)
     sections.by_task(run_filter, isotropy)
     sections.every_run(run_filter, isotropy)
-    offering.selection("Results", run_filter, run_filter.group or "runs", isotropy, key="results_report")
+    sections.export("Results", run_filter.group or "runs", run_filter, isotropy)

@@ -10,8 +10,8 @@ import streamlit as st
 
 from dashboard.components import bundle
 from dashboard.server import routes, view_arrays
-from dashboard.shared import shown
-from dashboard.shared.shown import ShownMatrix
+from dashboard.shared import exported
+from dashboard.shared.exported import ExportedMatrix
 
 HTML: Final = "cloud_matrix.html"
 CSS: Final = "matrix.css"
@@ -41,7 +41,7 @@ def cloud_matrix(
     arrays = {name: (*place, name) for name in ("matrix", "order", "sigma")} | (
         {"wanted": (*order, "order")} if order else {}
     )
-    shown.note(key, ShownMatrix(words, lambda: facts | _inside(arrays)))
+    exported.note(key, ExportedMatrix(words, lambda: facts | _inside(arrays)))
     _mount(key=key, data={"arrays": path_of(place), "order": path_of(order) if order else None, **facts})
 
 

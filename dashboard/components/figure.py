@@ -10,11 +10,11 @@ from plotly.io.json import to_json_plotly
 
 from dashboard.components import bundle
 from dashboard.server import routes
-from dashboard.shared import downloads, explanations, shown, theme, wording
+from dashboard.shared import downloads, explanations, exported, theme, wording
 from dashboard.shared.explanations import Explanation
-from dashboard.shared.shown import ShownFigure
+from dashboard.shared.exported import ExportedFigure
 
-_BASIC = frozenset({"scatter", "bar", "pie"})
+BASIC = frozenset({"scatter", "bar", "pie"})
 """Trace types of plotly.js's basic bundle."""
 _HEIGHT = 450
 """Plotly's default height in pixels."""
@@ -47,7 +47,7 @@ def prepared(figure: go.Figure) -> Prepared:
     """Serialise a figure, to draw it repeatedly."""
     spec = figure.to_plotly_json()
     spec["layout"].pop("template", None)  # replaced by the page's theme
-    basic = {trace.type for trace in figure.data} <= _BASIC
+    basic = {trace.type for trace in figure.data} <= BASIC
     return Prepared(to_json_plotly(spec), basic, int(figure.layout.height or _HEIGHT))
 
 
@@ -86,7 +86,7 @@ def draw(
     if title:
         st.markdown(f"**{wording.plain(title)}**")
     notes = tuple(filter(None, (caption, "" if about in caption else about)))
-    shown.note(key, ShownFigure(title, figure_spec.spec, words, notes, explanation, of_rows))
+    exported.note(key, ExportedFigure(title, figure_spec.spec, words, notes, explanation, of_rows))
     pressed = _mount(
         key=key,
         data={

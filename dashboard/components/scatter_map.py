@@ -10,8 +10,8 @@ import streamlit as st
 from dashboard.components import bundle
 from dashboard.components.cloud_matrix import Place, path_of
 from dashboard.server import routes
-from dashboard.shared import shown, theme
-from dashboard.shared.shown import ShownFigure
+from dashboard.shared import exported, theme
+from dashboard.shared.exported import ExportedFigure
 
 _mount = st.components.v2.component(
     "isoviz_scatter_map",
@@ -59,7 +59,7 @@ def scatter_map(
         on_drawn: called after the user has drawn another line; `drawn(key)` returns its corners.
     """
     spec = figure.to_json()
-    shown.note(key, ShownFigure("", spec, words, (about,), of_rows=True, frames=tuple(frames), frame=frame))
+    exported.note(key, ExportedFigure("", spec, words, (about,), of_rows=True, frames=tuple(frames), frame=frame))
     _mount(
         key=key,
         data={

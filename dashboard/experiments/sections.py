@@ -7,7 +7,6 @@ from urllib.parse import quote
 import pandas as pd
 import streamlit as st
 
-from dashboard.report import offering
 from dashboard.results import sections as results
 from dashboard.shared import actions, examples, measures, menu, resources, run_lists, tables, theme, timing, wording
 from dashboard.shared.run_lists import Filter
@@ -145,11 +144,6 @@ def is_example_group(name: str) -> bool:
     return bool(facets.loc[facets["group"] == name, "example"].any())
 
 
-def report(name: str) -> None:
-    """Downloads of the report."""
-    offering.selection("Experiments", Filter(name), name, _isotropy(name), key="experiment_report")
-
-
 def comparison(name: str) -> None:
     """The experiment's tables by task, as on Results."""
     results.by_task(Filter(name), _isotropy(name), associations=False)
@@ -176,8 +170,9 @@ def tradeoff(name: str) -> None:
 
 
 def runs(name: str) -> None:
-    """All runs, with links."""
+    """All runs, with links, and the page as a file."""
     results.every_run(Filter(name), _isotropy(name))
+    results.export("Experiments", name, Filter(name), _isotropy(name))
 
 
 def _isotropy(name: str) -> list[Metric]:

@@ -13,8 +13,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.explore.form import PREFIX, Pane, distinct, file_name
-from dashboard.shared import downloads, measures, shown, wording
-from dashboard.shared.shown import ShownTable
+from dashboard.shared import downloads, exported, measures, wording
+from dashboard.shared.exported import ExportedTable
 from isoviz import metrics, reference
 from isoviz.exploring.results import ViewResult
 from isoviz.formatting import decimals
@@ -192,9 +192,9 @@ def section(panes: list[Pane]) -> None:
         if len(panes) > 1:
             st.markdown(f"**{title}**: {wording.plain(about)}")
         named = table.rename(columns=headings())
-        shown.note(
+        exported.note(
             pane.prefix + "numbers",
-            ShownTable(f"Every measure{f': {title}' if len(panes) > 1 else ''}", named, (about, *notes)),
+            ExportedTable(f"Every measure{f': {title}' if len(panes) > 1 else ''}", named, (about, *notes)),
         )
         st.dataframe(
             named,

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from dashboard.explore.form import Pane
 from dashboard.explore.sections import as_markdown, cached
-from dashboard.shared import explanations, menu, shown, wording
+from dashboard.shared import explanations, exported, menu, wording
 from dashboard.shared.explanations import Explanation
-from dashboard.shared.shown import ShownTable
+from dashboard.shared.exported import ExportedTable
 from dashboard.whatif import form as whatif
 from dashboard.whatif.sentences import change_in_points
 from isoviz.exploring import encoders
@@ -62,8 +62,8 @@ def _card(pane: Pane, rogue: RogueDimensions | None) -> None:
         st.markdown("No rogue dimensions: no mean or spread is more than three standard deviations out.")
         return
     answers = shares(rogue), harm(rogue)
-    noted = ShownTable(f"Rogue dimensions: {pane.cloud_words}", table(rogue), tuple(map(wording.unmarked, answers)))
-    shown.note(f"explore_rogue_{pane.number}", noted)
+    noted = ExportedTable(f"Rogue dimensions: {pane.cloud_words}", table(rogue), tuple(map(wording.unmarked, answers)))
+    exported.note(f"explore_rogue_{pane.number}", noted)
     st.markdown(as_markdown(table(rogue)))
     if len(rogue.numbers) > _SHOWN:
         st.caption(f"The {_SHOWN} most extreme of {len(rogue.numbers)}.")

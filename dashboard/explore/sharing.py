@@ -11,9 +11,9 @@ from dashboard.components.copy_link import copy_link
 from dashboard.explore.form import PREFIX, Pane
 from dashboard.explore.points import cloud_points
 from dashboard.explore.sections import measure_of_address
-from dashboard.report import saved_page
-from dashboard.shared import measures, shown
-from dashboard.shared.shown import ShownVectors
+from dashboard.export import button
+from dashboard.shared import exported, measures
+from dashboard.shared.exported import ExportedVectors
 from isoviz.exploring import shrinkage
 from isoviz.exploring.maps import MapRequest
 from isoviz.runs import citing
@@ -32,9 +32,9 @@ def section(panes: list[Pane], request: MapRequest) -> None:
         copy_link(key=PREFIX + "link")
     pane = panes[0]
     layers = {} if pane.of_vectors else {layer: partial(_vectors, pane, layer) for layer in pane.layers}
-    shown.note(PREFIX + "vectors", ShownVectors(_vectors(pane, pane.layer), layers=layers))
+    exported.note(PREFIX + "vectors", ExportedVectors(_vectors(pane, pane.layer), layers=layers))
     name = "; ".join(pane.source for pane in panes)
-    saved_page.offer("Explore", name, code=lambda: _code(panes, measure, request), key=PREFIX + "page")
+    button.offer("Explore", name, code=lambda: _code(panes, measure, request))
     python_part = st.expander("The same in Python", icon=":material/code:", key=PREFIX + "python", on_change="rerun")
     if not python_part.open:  # the syntax highlighter is large and would load before the first picture
         return

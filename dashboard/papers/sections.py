@@ -8,10 +8,11 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.components import figure
-from dashboard.papers import as_report, drawing, frames, records
+from dashboard.export import button
+from dashboard.papers import drawing, frames, records
 from dashboard.papers.records import Record, StudyRuns
-from dashboard.report import offering
-from dashboard.shared import actions, downloads, job_progress, menu, resources, timing, wording
+from dashboard.shared import actions, downloads, exported, job_progress, menu, resources, timing, wording
+from dashboard.shared.exported import ExportedSentences, ExportedTable
 from dashboard.shared.steady import steady
 from isoviz import studies
 from isoviz.formatting import sentence
@@ -124,6 +125,11 @@ def printed(choice: Listed) -> None:
     if table.doubts:
         doubtful = "  \n".join(f"{mark} {wording.plain(sentence(text))}" for mark, text in table.doubts)
         st.caption(f":material/report: Doubtful cells:  \n{doubtful}")
+    doubts = tuple(f"{mark} {text}" for mark, text in table.doubts)
+    exported.note(
+        PREFIX + "printed",
+        ExportedTable(f"{choice.source.paper.short}, {choice.place}, as printed", table.frame, doubts),
+    )
     name = downloads.file_name("printed", choice.source.slug, choice.place)
     downloads.buttons(name, table.frame, with_parquet=False)
 
@@ -284,6 +290,7 @@ def result(choice: Listed, record: Record) -> None:
             row_height=70 if long else None,  # Streamlit wraps text in rows above 4rem
             alt="Published and measured numbers",
         )
+        exported.note(PREFIX + "compared", ExportedTable("Each published number and ours", comparison_frame))
         if one_reason:
             st.caption(wording.plain(f"Differs from the paper: {comparison_frame[frames.DIFFERS].iloc[0]}."))
     tables = st.expander("Numbers in this figure", icon=":material/table_chart:") if figures else st.container()
@@ -294,6 +301,7 @@ def result(choice: Listed, record: Record) -> None:
     notes = [note for note in study_result.notes if not (study_result.planned and note.endswith("runs have finished."))]
     if notes:
         st.markdown("**How it was measured here**")
+        exported.note(PREFIX + "notes", ExportedSentences("How it was measured", tuple(notes)))
         st.markdown(wording.plain(" ".join(notes)))
     origin = study_result.provenance
     packages = ", ".join(f"{name} {version}" for name, version in origin.versions.items())
@@ -311,6 +319,8 @@ def verdicts(study_result: Result) -> None:
     if not study_result.verdicts:
         return
     st.markdown("**Do the claims hold?**")
+    lines = (f"{verdict.outcome.capitalize()}: {verdict.claim} {verdict.sentence}" for verdict in study_result.verdicts)
+    exported.note(PREFIX + "verdicts", ExportedSentences("Do the claims hold?", tuple(lines)))
     for verdict in study_result.verdicts:
         st.markdown(
             f"{_BADGES[verdict.outcome]} **{wording.plain(verdict.claim)}**  \n{wording.plain(verdict.sentence)}"
@@ -319,7 +329,7 @@ def verdicts(study_result: Result) -> None:
 
 def _figure(choice: Listed, record: Record, study_figure: Figure) -> None:
     st.markdown(f"**{wording.plain(study_figure.title)}**")
-    if not any(panel.series or panel.matrix for panel in study_figure.panels):
+    if not any(panel.traces for panel in study_figure.panels):
         st.info("Appears when its runs have finished.", icon=":material/hourglass_empty:")
         return
     width = min(study_figure.columns, 3)
@@ -328,14 +338,13 @@ def _figure(choice: Listed, record: Record, study_figure: Figure) -> None:
             zip(st.columns(width), study_figure.panels[first : first + width], strict=False)
         ):
             with column:
-                if panel.title:
-                    st.caption(wording.plain(panel.title.replace("\n", ", ")))
                 plot = drawing.panel(panel, alone=len(study_figure.panels) == 1)
                 plot.update_layout(uirevision=f"{choice.slug}/{record.name}")
                 number = first + offset
                 figure.draw(
                     plot,
                     key=PREFIX + downloads.file_name(choice.slug, study_figure.name, str(number)),
+                    title=panel.title.replace("\n", ", "),
                     words=drawing.words(panel),
                     name=downloads.file_name(
                         "isoviz", record.result.provenance.study, study_figure.name, str(number + 1)
@@ -355,6 +364,7 @@ def _table(choice: Listed, table: Table, place: int) -> None:
     st.dataframe(frame, hide_index=True, placeholder="", column_config=config, alt=table.title)
     for note in table.notes:
         st.caption(wording.plain(note))
+    exported.note(f"{PREFIX}table_{place}", ExportedTable(table.title, frame, tuple(table.notes)))
     downloads.buttons(
         downloads.file_name(choice.slug, str(place + 1)),
         frame,
@@ -371,10 +381,9 @@ def _latex(table: Table) -> str:
 
 
 def _files(choice: Listed, record: Record, comparison_frame: pd.DataFrame | None) -> None:
-    make = functools.partial(as_report.document, choice.source, choice.study, record.result)
-    offering.button(
-        "Papers", make, f"{record.result.provenance.study}-{record.scale}", key=f"{PREFIX}report_{choice.slug}"
-    )
+    name = f"{record.result.provenance.study}-{record.scale}"
+    about = f"{choice.source.paper.short}, {choice.study.place} · {choice.study.title}"
+    button.offer("Papers", name, code=functools.partial(provenance, choice, record.result), about=about)
     with st.container(horizontal=True):
         downloads.button(
             "Result (JSON)",
@@ -391,6 +400,21 @@ def _files(choice: Listed, record: Record, comparison_frame: pd.DataFrame | None
             )
 
 
+def provenance(choice: Listed, study_result: Result) -> dict[str, str]:
+    """The command that repeats the study, what it ran with, and the paper's citation."""
+    origin = study_result.provenance
+    versions = ", ".join(f"{name} {version}" for name, version in origin.versions.items())
+    return {
+        "Command to repeat it": " ".join(
+            ["python -m isoviz study run", choice.study.slug, "--scale", origin.scale, *origin.inputs]
+        ),
+        "Computed with": f"{versions}; {wording.duration(origin.seconds)}, finished {origin.finished}",
+        "Settings": "\n".join(f"{name}: {value}" for name, value in origin.config.items()),
+        "Runs": ", ".join(study_result.runs),
+        "BibTeX": choice.source.paper.bibtex,
+    }
+
+
 # ------------------------------------------------------------------------------------------------------ open points
 
 
@@ -399,3 +423,6 @@ def reservations(choice: Listed) -> None:
     """Open questions and contradictions in the paper."""
     st.markdown("### What the paper leaves open or contradicts")
     st.markdown(wording.plain(" ".join(choice.study.open_points)))
+    exported.note(
+        PREFIX + "open", ExportedSentences("What the paper leaves open or contradicts", choice.study.open_points)
+    )

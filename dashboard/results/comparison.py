@@ -9,8 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.results import publication
-from dashboard.shared import downloads, explanations, resources, run_lists, wording
+from dashboard.shared import downloads, explanations, exported, resources, run_lists, wording
 from dashboard.shared.explanations import Explanation
+from dashboard.shared.exported import ExportedSentences, ExportedTable
 from dashboard.shared.run_lists import cached
 from isoviz import comparisons, tasks
 from isoviz.comparisons import Arm, Comparison, Part, Table, setups
@@ -20,6 +21,7 @@ from isoviz.events import Started
 from isoviz.formatting import sentence
 from isoviz.runs.rows import RunRow
 
+TITLE = "Do these methods differ?"
 MOST_RUNS = 200
 """With more runs of a task, the comparison starts only on request."""
 
@@ -27,7 +29,7 @@ MOST_SENTENCES = 6
 """Most comparisons shown as sentences; more are in an expander below an overview."""
 
 DIFFERENCES = Explanation(
-    title="Do these methods differ?",
+    title=TITLE,
     reading=(
         "Each setting minus the baseline, over the seeds they share. The interval shows which differences are still possible; p is "
         "corrected for all comparisons in the table. Settings that share a letter in the column *Group* are not shown to differ, "
@@ -57,19 +59,24 @@ def section(task: str, metric: str, runs: Sequence[str]) -> None:
     Args:
         runs: run ids of any settings. If they differ in more than the method, the section says how.
     """
-    if len(runs) > MOST_RUNS and not st.toggle(f"Compare {len(runs):,} runs", key=_toggle(task)):
+    if (
+        len(runs) > MOST_RUNS
+        and not downloads.exporting()
+        and not st.toggle(f"Compare {len(runs):,} runs", key=_toggle(task))
+    ):
         return
     table = compared(task, metric, runs)
     if table is None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.markdown("**Do these methods differ?**")
+        st.markdown(f"**{TITLE}**")
         st.space("stretch")
         explanations.show(DIFFERENCES)
     if isinstance(table, str):
         groups = cached(("comparable", tuple(runs)), lambda: setups.comparable(*_read(runs)))
         advice = "Choose which of them to compare." if groups else "Launch several methods with the same settings."
         st.info(wording.plain(f"{sentence(table)} {advice}"), icon=":material/compare_arrows:")
+        exported.note(f"compared_{task}", ExportedSentences(TITLE, (sentence(table),)))
         if not groups:
             return
         chosen = st.selectbox("Compare the runs with", list(groups), key=f"comparable_{task}")
@@ -82,7 +89,7 @@ def section(task: str, metric: str, runs: Sequence[str]) -> None:
 
 def compared(task: str, metric: str, runs: Sequence[str]) -> Table | str | None:
     """The comparison, or the reason why there is none; None with nothing to compare, or for many runs until requested."""
-    if len(runs) > MOST_RUNS and not st.session_state.get(_toggle(task)):
+    if len(runs) > MOST_RUNS and not downloads.exporting() and not st.session_state.get(_toggle(task)):
         return None
     return of_any_size(metric, runs)
 
@@ -160,6 +167,8 @@ def _part(task: str, part: Part, table: Table, place: int | None) -> None:
         notes.insert(0, f"Corrected by Holm's method for {table.tests} comparisons; intervals are for one.")
     if notes or part.notes:
         st.caption(wording.plain(" · ".join([*notes, *part.notes])))
+    every = (*(comparison.sentence for comparison in part.comparisons), *part.warnings, *notes, *part.notes)
+    exported.note(f"compared_{task}_{place}", ExportedTable(TITLE, frame.rename(columns=HEADINGS), every))
     name = downloads.file_name("compared", task, part.metric, "" if place is None else f"{part.model} {place + 1}")
     caption = f"{part.model} on {part.task}: {part.metric}, differences from {_baseline(part)}. {' '.join(notes)}"
     downloads.buttons(name, as_numbers(part), latex=lambda: _latex(frame, caption, part.warnings))

@@ -10,8 +10,9 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.results.publication import spread
-from dashboard.shared import downloads, explanations, run_lists, tables
+from dashboard.shared import downloads, explanations, exported, run_lists, tables
 from dashboard.shared.explanations import Explanation
+from dashboard.shared.exported import ExportedTable
 from dashboard.shared.run_lists import Filter, cached
 from isoviz.statistics import mean_sd
 from isoviz.tasks.metrics import METRICS
@@ -62,6 +63,7 @@ def section(chosen: Filter, runs: pd.DataFrame) -> None:
             placeholder="",
             alt=f"Mean and standard deviation of each task's metric, one setup per cell, {across} across",
         )
+        exported.note("results_pivot", ExportedTable(title, table, tuple(warnings)))
         caption = "Mean ± sample standard deviation over seeds, by each task's own metric."
         downloads.buttons(
             downloads.file_name("results", "by", across),

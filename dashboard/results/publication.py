@@ -1,4 +1,4 @@
-"""A task's results for publication: the same table as LaTeX, Markdown and JSON, with caption and notes.
+"""A task's results for publication: the table as LaTeX, with caption and notes.
 
 No Streamlit here.
 """
@@ -254,41 +254,3 @@ def latex(table: Published) -> str:
         last=simple,
         notes=notes(table),
     )
-
-
-def markdown(table: Published) -> str:
-    """Caption, a table with pipes, notes."""
-    columns = _columns(table)
-    rows = downloads.markdown_table(list(columns), zip(*columns.values(), strict=True))
-    return "\n".join([f"**{caption(table)}**", "", rows, "", *(f"- {note}" for note in notes(table)), ""])
-
-
-def as_json(table: Published) -> str:
-    """All numbers in full precision, with settings, comparisons and published values."""
-    document = {
-        "task": table.task,
-        "metric": table.metric,
-        "caption": caption(table),
-        "notes": notes(table),
-        "warnings": list(table.warnings),
-        "rows": {"train": table.rows[0], "validation": table.rows[1]},
-        "simple": dict(table.simple),
-        "settings": [_json_line(line) for line in table.lines()],
-        "comparison": [part.model_dump(mode="json") for part in table.parts],
-    }
-    return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False)
-
-
-def _json_line(line: Mapping[str, Any]) -> dict[str, Any]:
-    no_number = ("setup", "settings", "label", "difference", "p", "published")
-    numbers = {name: _finite(value) for name, value in line.items() if name not in no_number}
-    printed = [
-        {"value": entry.on_our_scale, "as_printed": entry.value, "sd_as_printed": entry.sd, "where": entry.where}
-        | {name: getattr(entry, name) for name in ("seeds", "statistic", "remark", "doubt")}
-        for entry in printed_for(line)
-    ]
-    return {**numbers, "setup": json.loads(str(line["setup"])), "published": printed}
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

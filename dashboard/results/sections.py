@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,10 +13,23 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard.components import figure
+from dashboard.export import button, provenance
 from dashboard.results import comparison, pivot, publication
 from dashboard.results.publication import Published
-from dashboard.shared import charts, choosing, downloads, explanations, measures, resources, run_lists, tables, wording
+from dashboard.shared import (
+    charts,
+    choosing,
+    downloads,
+    explanations,
+    exported,
+    measures,
+    resources,
+    run_lists,
+    tables,
+    wording,
+)
 from dashboard.shared.explanations import Explanation
+from dashboard.shared.exported import ExportedSentences, ExportedTable
 from dashboard.shared.run_lists import Filter, cached
 from isoviz import reference, tasks
 from isoviz.comparisons import Table, associate
@@ -158,17 +172,20 @@ def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric], ass
     st.caption(view.clouds)
     for sentence in view.printed:
         st.caption(wording.plain(sentence))
+    title = f"{task_entry.title if task_entry else task}: {metric}, mean and sample standard deviation over n seeds"
+    notes = (*table.warnings, wording.unmarked(view.clouds), *view.printed)
+    exported.note(f"results_{task}", ExportedTable(title, view.on_screen, notes, _places(isotropy)))
     downloads.buttons(
         downloads.file_name("results", task, metric),
         view.in_file,
         latex=lambda: publication.latex(table),
-        markdown=lambda: publication.markdown(table),
-        json=lambda: publication.as_json(table),
     )
     _strip(task, metric, view)
     comparison.section(task, metric, ids)
     if associations and view.association:
         st.markdown(f"**Does isotropy go with performance?** {wording.plain(view.association)}")
+        association = ExportedSentences("Does isotropy go with performance?", (view.association,))
+        exported.note(f"results_association_{task}", association)
 
 
 @dataclass(frozen=True)
@@ -295,6 +312,14 @@ def readable(table: Published) -> pd.DataFrame:
     return frame[list(names)].fillna(dict.fromkeys(text_columns, "")).drop(columns=idle).rename(columns=names)
 
 
+def _places(isotropy: Sequence[Metric]) -> dict[str, int]:
+    """Heading → decimals in a file."""
+    places = {"Mean": 3, "± s": 3, "Value": 3, "Seconds": 1}
+    for measure in isotropy:
+        places |= {measure.heading: measure.decimals, f"± s of {measure.heading}": measure.decimals}
+    return places
+
+
 def _headings(isotropy: Sequence[Metric]) -> dict[str, str]:
     names = dict(COLUMNS)
     for metric in isotropy:
@@ -403,11 +428,23 @@ def every_run(chosen: Filter, isotropy: list[Metric]) -> None:
     first = _first_of_page(len(runs))
     listed = runs.iloc[first : first + PAGE_RUNS]
     shown_columns = [name for name in names if name not in ALIKE or runs[name].nunique() > 1]
+    every_listed = runs[shown_columns].rename(columns=names)
+    every_listed.insert(0, "Run", runs["run"])
+    exported.note("every_run", ExportedTable("Every run", every_listed, places=_places(isotropy)))
     table = listed[shown_columns].rename(columns=names)
     table.insert(0, "Run", [f"run?id={run}" for run in listed["run"]])
     st.dataframe(table, hide_index=True, column_config=config, placeholder="", alt="All runs that match the filters")
     in_file = cached(("every run", chosen), lambda: run_lists.with_warnings(runs[columns], run_lists.warnings(runs)))
     downloads.buttons("runs", in_file)
+
+
+def export(page: str, name: str, chosen: Filter, isotropy: list[Metric]) -> None:
+    """The page as a file, with the provenance of its runs."""
+    runs = run_lists.frame(chosen)
+    if not runs.empty:
+        counts = ", ".join(f"{count} {status}" for status, count in runs["status"].value_counts().items())
+        code = functools.partial(provenance.of_frame, runs, isotropy)
+        button.offer(page, name, code=code, about=f"{len(runs)} runs ({counts})")
 
 
 def _first_of_page(runs: int) -> int:

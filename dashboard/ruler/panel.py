@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.components import figure
+from dashboard.export import button
 from dashboard.inputs import vectors_form
-from dashboard.report import saved_page
 from dashboard.ruler import figures, form, sentences
 from dashboard.ruler.form import PREFIX
-from dashboard.shared import downloads, explanations, forms, job_progress, menu, shown, wording
-from dashboard.shared.shown import ShownTable
+from dashboard.shared import downloads, explanations, exported, forms, job_progress, menu, wording
+from dashboard.shared.exported import ExportedTable
 from isoviz.cosines import SIX_LINES, Ruler
 from isoviz.formatting import decimals
 from isoviz.operations import jobs
@@ -220,7 +220,7 @@ def _table(frame: pd.DataFrame, key: str, words: str) -> None:
     for name in frame.select_dtypes("number"):  # as many decimals as keep each number below 1
         places = max((len(decimals(value).partition(".")[2]) for value in frame[name].dropna()), default=3)
         columns[str(name)] = st.column_config.NumberColumn(format=f"%.{places}f")
-    shown.note(PREFIX + key, ShownTable(words, frame))
+    exported.note(PREFIX + key, ExportedTable(words, frame))
     st.dataframe(frame, key=PREFIX + key, hide_index=True, column_config=columns, alt=words)
 
 
@@ -235,14 +235,14 @@ def _take_home(
     with st.container(horizontal=True):
         reading = ruler.read(cosine)
         numbers = pd.DataFrame([reading.model_dump(exclude={"sentence"})])
-        shown.note(
+        exported.note(
             PREFIX + "reading",
-            ShownTable(
+            ExportedTable(
                 "What this cosine means", numbers, (reading.sentence, *(wording.unmarked(text) for text in answers))
             ),
         )
         code = functools.partial(_code, ruler, request, cosine)
-        saved_page.offer("Ruler", ruler.model or "", code=code, key=PREFIX + "page")
+        button.offer("Ruler", ruler.model or "", code=code)
         downloads.button("Ruler (JSON)", lambda: ruler.model_dump_json(indent=1), "ruler.json", key=PREFIX + "json")
         if pair is not None:
             downloads.button("Your sentences (pair.npy)", lambda: _npy(pair), "pair.npy", key=PREFIX + "pair")

@@ -48,7 +48,6 @@ _MIME = {
     "csv": "text/csv",
     "html": "text/html",
     "json": "application/json",
-    "md": "text/markdown",
     "npy": "application/octet-stream",
     "parquet": "application/vnd.apache.parquet",
     "tex": "application/x-tex",
@@ -121,12 +120,6 @@ def latex_table(
     return "\n".join(lines) + "\n"
 
 
-def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table with pipes."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-
-
 def latex_heading(metric: Metric) -> str:
     """A metric as a column heading."""
     return metric.latex or latex_text(metric.heading)
@@ -142,10 +135,15 @@ OFFERED: Final = "offered_files"
 """Session key: what makes the files that the page offers, by the key of their buttons. Only `isoviz freeze` sets it."""
 
 
+def exporting() -> bool:
+    """Whether `isoviz freeze` reads the page, which no visitor can ask for more."""
+    return OFFERED in st.session_state
+
+
 def button(label: str, make: Content, file: str, *, icon: str = "download", **options: Any) -> None:
     """A download button; the file is made on download, and its name's ending says what it is."""
     mime = _MIME[file.rpartition(".")[2]]
-    if OFFERED in st.session_state:
+    if exporting():
         st.session_state[OFFERED][options["key"]] = make
     st.download_button(label, make, file, mime, icon=f":material/{icon}:", on_click="ignore", **options)
 
@@ -158,7 +156,6 @@ def buttons(
     title: str = "",
     with_parquet: bool = True,
     latex: Callable[[], str] | None = None,
-    markdown: Callable[[], str] | None = None,
     json: Callable[[], str] | None = None,
 ) -> None:
     """Download buttons for a table in the formats given, side by side.
@@ -178,7 +175,6 @@ def buttons(
         ("CSV", "csv", lambda: csv(frame())),
         ("Parquet", "parquet", (lambda: parquet(frame())) if with_parquet else None),
         ("LaTeX", "tex", latex),
-        ("Markdown", "md", markdown),
         ("JSON", "json", json),
     )
     with st.container(horizontal=True):

@@ -11,22 +11,22 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard.components import figure
-from dashboard.report import of_runs, saved_page
+from dashboard.export import button, provenance
 from dashboard.shared import (
     charts,
     choosing,
     downloads,
     explanations,
+    exported,
     measures,
     menu,
     run_lists,
-    shown,
     tables,
     wording,
 )
 from dashboard.shared.explanations import Explanation
+from dashboard.shared.exported import ExportedTable
 from dashboard.shared.run_lists import Filter
-from dashboard.shared.shown import ShownTable
 from dashboard.shared.steady import while_busy
 from isoviz import metrics, tasks
 from isoviz.comparisons import associate
@@ -179,18 +179,13 @@ def _figures(choice: Choice, alone: bool) -> None:
                 f"All of these runs have the same {wording.plain(choice.parameter_label)}. Sweep it on the Train page to see "
                 "performance against it."
             )
-        shown.note(
-            "tradeoffs_points", ShownTable("Points", _as_file(points, choice), (*run_lists.warnings(runs), *answers))
+        exported.note(
+            "tradeoffs_points", ExportedTable("Points", _as_file(points, choice), (*run_lists.warnings(runs), *answers))
         )
         file = downloads.file_name("isoviz", "tradeoffs", choice.task, choice.metric)
         downloads.buttons(file, lambda: run_lists.with_warnings(_as_file(points, choice), run_lists.warnings(runs)))
         if alone:
-            saved_page.offer(
-                "Trade-offs",
-                choice.task,
-                code=lambda: of_runs.origins(of_runs.rows_of(runs), [measure]),
-                key="tradeoffs_page",
-            )
+            button.offer("Trade-offs", choice.task, code=lambda: provenance.of_frame(runs, [measure]))
 
 
 def _associations(choice: Choice, runs: pd.DataFrame) -> list[str]:

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.components.figure import Prepared, draw, prepared
-from dashboard.shared import downloads, explanations, shown, wording
+from dashboard.shared import downloads, explanations, exported, wording
 from dashboard.shared.explanations import Explanation
-from dashboard.shared.shown import ShownTable
+from dashboard.shared.exported import ExportedTable
 from dashboard.whatif import plots
 from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX
@@ -250,7 +250,9 @@ def summary(view: View, start: Answer, answer: Answer, full: Full) -> None:
             for sentence in (*map(wording.plain, sentences), leading):
                 st.markdown(sentence)
     table = functools.partial(_measures, view, start, answer, full)
-    shown.note(PREFIX + "measures", ShownTable("Measures, before and after", table, (leading.strip("*"), *sentences)))
+    exported.note(
+        PREFIX + "measures", ExportedTable("Measures, before and after", table, (leading.strip("*"), *sentences))
+    )
 
 
 def _measures(view: View, start: Answer, answer: Answer, full: Full) -> pd.DataFrame:
@@ -292,8 +294,8 @@ def table(view: View, start: Answer, answer: Answer, full: Full | None) -> None:
         }
         frame = _shown(view.engine.annotations, start, answer, full)
         comparison = words.other_similarities(answer, full) if full is not None else ""
-        shown.note(
-            PREFIX + "readouts", ShownTable("Read-outs, before and after", frame, tuple(filter(None, [comparison])))
+        exported.note(
+            PREFIX + "readouts", ExportedTable("Read-outs, before and after", frame, tuple(filter(None, [comparison])))
         )
         st.dataframe(frame, hide_index=True, width="stretch", column_config=config)
         if full is not None:

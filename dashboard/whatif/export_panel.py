@@ -13,10 +13,10 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard.components.lab import source as lab
+from dashboard.export import button, provenance
 from dashboard.inputs import model_form
-from dashboard.report import of_runs, saved_page
-from dashboard.shared import downloads, forms, job_progress, resources, shown, wording
-from dashboard.shared.shown import ShownVectors
+from dashboard.shared import downloads, exported, forms, job_progress, resources, wording
+from dashboard.shared.exported import ExportedVectors
 from dashboard.whatif.drawing import View
 from dashboard.whatif.form import PREFIX
 from isoviz import reference
@@ -80,8 +80,8 @@ def draw(view: View, full: Full) -> None:
 def offer_page(view: View) -> None:
     """The page as a file, with the vectors if the visitor wants."""
     vectors = _vectors(view)
-    shown.note(PREFIX + "vectors", ShownVectors(vectors, lab.transforms(view.steps)))
-    saved_page.offer("What-if", vectors.name, code=lambda: _code(view, vectors), key=PREFIX + "page")
+    exported.note(PREFIX + "vectors", ExportedVectors(vectors, lab.transforms(view.steps)))
+    button.offer("What-if", vectors.name, code=lambda: _code(view, vectors))
 
 
 def _vectors(view: View) -> VectorSet:
@@ -103,7 +103,7 @@ def _code(view: View, vectors: VectorSet) -> dict[str, str]:
         f"{vectors.name}: n = {vectors.n}, d = {vectors.d}",
         *(f"{name}: {fact}" for name, fact in vectors.facts.items()),
     ]
-    of_run = of_runs.origins([view.run], metrics) if view.run else {"Computed from": "\n".join(facts)}
+    of_run = provenance.of_runs([view.run], metrics) if view.run else {"Computed from": "\n".join(facts)}
     entries = of_run.pop("BibTeX", None) or "\n\n".join(citing.bibtex_of([], [one.slug for one in metrics]).values())
     of_steps = dict.fromkeys(reference.bibtex_of(step.kind) for step in view.steps)
     return of_run | {

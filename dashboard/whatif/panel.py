@@ -12,7 +12,7 @@ import streamlit as st
 
 from dashboard.components.copy_link import copy_link
 from dashboard.inputs import vectors_form
-from dashboard.shared import forms, shown
+from dashboard.shared import exported, forms
 from dashboard.whatif import curves, drawing, export_panel, form, waiting
 from dashboard.whatif.drawing import View
 from dashboard.whatif.form import PREFIX
@@ -36,7 +36,7 @@ def draw(run: RunRow | None, key: str, part: Cloud | Part = "shown") -> None:
         key: key of the run's embeddings, or of the set.
         part: the run's cloud, or the part of the set.
     """
-    shown.begin()  # the last chain may have had more figures
+    exported.begin()  # the last chain may have had more figures
     if st.session_state.pop(vectors_form.ANNOTATED, False):
         st.rerun()
     try:

@@ -10,8 +10,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.inputs import vectors_form
-from dashboard.shared import shown, wording
-from dashboard.shared.shown import ShownTable
+from dashboard.shared import exported, wording
+from dashboard.shared.exported import ExportedTable
 from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX
 from dashboard.whatif.sentences import PURPOSES, Purpose
@@ -65,7 +65,7 @@ class Card:
             return
         verdicts = [(purpose.title, *self._verdict(purpose, full)) for purpose in self._present]
         table = pd.DataFrame(verdicts, columns=["For", "Verdict", "Reason"])
-        shown.note(PREFIX + "verdicts", ShownTable("Does the transform help?", table))
+        exported.note(PREFIX + "verdicts", ExportedTable("Does the transform help?", table))
         if not self._crosses:
             with self._below:
                 self._check_held_back()

@@ -16,7 +16,7 @@ _INSTALLED = Path(__file__).resolve().parents[1] / "screens"  # in the wheel the
 ROOT = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).resolve().parents[2]
 
 
-def require(verb: str, part: str, *, package: str = "streamlit") -> Path:
+def require(verb: str, part: str = "", *, package: str = "streamlit") -> Path:
     """A part of the dashboard. Raises `InputError` if the package that it needs is not there."""
     if importlib.util.find_spec(package) is None:
         raise InputError(f"{verb}: needs the package {package}, which is not installed; run `{install('app')}`")

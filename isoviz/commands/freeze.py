@@ -32,16 +32,21 @@ def run(
     """Write the file that *Save as one page* makes there. Requests nothing from the host."""
     if all_layers and not with_vectors:
         raise InputError("all_layers: only with --with-vectors", field="all_layers")
-    dashboard.require("freeze", "frozen.py")
+    dashboard.require("freeze")
     dashboard.check_file(Path(out))
     choices = {"with_vectors": with_vectors, "all_layers": all_layers, "without_texts": without_texts}
+    return write(address, Path(out), store_url(store), *(name for name, chosen in choices.items() if chosen))
+
+
+def write(address: str, out: Path, store: str, *choices: str) -> int:
+    """Write what the app shows at an address; `choices` are names of options."""
     done = dashboard.render(
-        "frozen",
+        "export.at_address",
         address,
-        *(name for name, chosen in choices.items() if chosen),
-        ISOVIZ_STORE=store_url(store),
+        *choices,
+        ISOVIZ_STORE=store,
         ISOVIZ_RUNNER="off",  # starts no queued runs
         ISOVIZ_SPARES="off",
         STREAMLIT_LOGGER_LEVEL="error",  # no warning that no browser is connected
     )
-    return dashboard.save(done, Path(out), fields=("address", *choices))
+    return dashboard.save(done, out, fields=("address", "with_vectors", "all_layers", "without_texts"))

@@ -66,4 +66,4 @@ def write(out: Path, add: Sequence[str], *, start: str, vectors: Mapping[str, An
     for name in add:
         read(Path(name))
     request = {"start": start, "add": [str(Path(name).resolve()) for name in add], "vectors": vectors}
-    return dashboard.save(dashboard.render("one_page", request=json.dumps(request).encode()), out)
+    return dashboard.save(dashboard.render("export.standalone", request=json.dumps(request).encode()), out)

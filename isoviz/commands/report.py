@@ -1,12 +1,13 @@
-"""`isoviz report`: write an experiment's report as one HTML file."""
+"""`isoviz report`: write an experiment's page as one HTML file."""
 
 from __future__ import annotations
 
 import os
-import sys
+from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
-from isoviz.commands import dashboard
+from isoviz.commands import dashboard, freeze
 from isoviz.commands.options import StoreOption
 from isoviz.errors import InputError
 from isoviz.operations.operation import argument
@@ -21,19 +22,13 @@ def run(
     ] = None,
     store: StoreOption = None,
 ) -> int:
-    """Write the file in a separate process, because the engine does not import the dashboard, which draws the figures."""
-    dashboard.require("report", "report")
+    """Write the file that `isoviz freeze` makes of the experiment's page."""
+    dashboard.require("report")
     opened = Store(store)
     if not opened.list(group=experiment, limit=1):
         raise InputError(f"no experiment '{experiment}' in the store {opened}")
     target = os.path.abspath(out or f"{experiment}.html".replace(os.sep, "-"))
     if not target.endswith(".html"):
         raise InputError(f"out: expected a name that ends in .html (got {out})", field="out")
-    done = dashboard.render("report", experiment, target, ISOVIZ_STORE=opened.url)
-    if done.returncode == 2:
-        raise InputError(done.stderr.decode(errors="replace").strip().splitlines()[-1])
-    if done.returncode:
-        sys.stderr.write(done.stderr.decode(errors="replace"))
-        return 1
-    print(target)
-    return 0
+    dashboard.check_file(Path(target))
+    return freeze.write(f"/experiments?experiment={quote(experiment)}", Path(target), opened.url)

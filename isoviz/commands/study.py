@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import sys
-import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import Annotated, Final, Literal
 
 from isoviz import boundary, studies
 from isoviz.commands.options import Quiet, StoreOption
@@ -15,16 +12,8 @@ from isoviz.errors import InputError
 from isoviz.operations.operation import argument
 from isoviz.studies import Inputs, Result
 from isoviz.studies.inputs import SETTINGS
-from isoviz.studies.result import Panel, Series
+from isoviz.studies.result import Panel
 from isoviz.studies.study import ComputedStudy, Progress, TrainedStudy
-
-if TYPE_CHECKING:
-    from isoviz.runs.store import Store
-    from isoviz.studies.records import RunRecord
-
-LOOK_AGAIN_SECONDS = 2.0
-"""Interval between checks on runs that another process executes."""
-
 
 OF_YOUR_OWN: Final = (
     "of your own: in place of the study's models, tasks and settings, where it allows that (`study list`)"
@@ -105,10 +94,12 @@ def _train(
     configs = study.configs(scale, inputs)
     from isoviz.access.service import of_command_line
     from isoviz.commands import train
+    from isoviz.runs.recovery import mark_lost
     from isoviz.runs.store import Store
     from isoviz.studies import layer_profiles, records
 
     store = Store(store_option)
+    mark_lost(store)
     there = [] if fresh else records.read(store, configs)
     wanted = records.missing(configs, there)
     print(f"{len(wanted)} of {len(configs)} runs to carry out", file=sys.stderr)
@@ -119,31 +110,10 @@ def _train(
         service = of_command_line(store)
         rows = train.launch_and_execute(store, service, wanted, f"{study.slug} {scale}", quiet=quiet)
     since = rows[0].id if fresh and rows else ""
-    found = _once_ended(store, functools.partial(records.read, store, configs, since=since))
+    found = records.read(store, configs, since=since)
     if study.profiles:
         found = layer_profiles.complete(store, found, _reporter())
     return study.draw(found, scale, inputs)
-
-
-def _once_ended(store: Store, read: Callable[[], list[RunRecord]]) -> list[RunRecord]:
-    """The value of `read` as soon as no other process is executing one of these runs or has reserved one."""
-    from isoviz.runs.recovery import mark_lost
-
-    told = 0
-    while True:
-        mark_lost(store)
-        found = read()
-        elsewhere = [run.row for run in found if run.row.status in ("queued", "running") and run.row.owner]
-        if not elsewhere:
-            return found
-        if len(elsewhere) != told:
-            told = len(elsewhere)
-            print(
-                f"waiting for {told} run{'' if told == 1 else 's'} of another process ({elsewhere[0].owner})",
-                file=sys.stderr,
-                flush=True,
-            )
-        time.sleep(LOOK_AGAIN_SECONDS)
 
 
 def _reporter() -> Progress:
@@ -194,27 +164,11 @@ def as_text(result: Result) -> str:
 
 
 def _of_panel(panel: Panel) -> list[str]:
+    """The numbers of its traces, with the lengths of their error bars."""
     lines = [f"\n{panel.title}"] if panel.title else []
-    if panel.matrix is not None:
-        lines.append(f"  a matrix of {panel.matrix.size} × {panel.matrix.size}: see --json")
-    for series in panel.series:
-        lines.append(f"\n{series.name}" + (f" ({series.spread})" if series.spread else ""))
-        if panel.kind == "points":
-            lines += _of_points(series)
-            continue
-        if series.at_zero is not None:
-            lines.append(f"  {0:>10g}  {series.at_zero:.4f}")
-        for i, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
-            spread = f"  {series.low[i]:.4f} … {series.high[i]:.4f}" if series.low and series.high else ""
-            lines.append(f"  {x:>10,g}  {y:.4f}{spread}")
-    return lines + [f"{reference.label}" for reference in panel.references]
-
-
-def _of_points(series: Series) -> list[str]:
-    """x and y of each series, with spreads."""
-    lines = []
-    for i, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
-        x_half = (series.x_high[i] - series.x_low[i]) / 2 if series.x_low and series.x_high else 0.0
-        y_half = (series.high[i] - series.low[i]) / 2 if series.low and series.high else 0.0
-        lines.append(f"  {x:.4f} ± {x_half:.4f}  {y:.4f} ± {y_half:.4f}")
-    return lines
+    for trace in panel.traces:
+        lines.append(f"\n{trace['name']}")
+        spreads = trace.get("error_y", {}).get("array") or [None] * len(trace["x"])
+        for x, y, spread in zip(trace["x"], trace["y"], spreads, strict=True):
+            lines.append(f"  {x:>10,g}  {y:.4f}" + ("" if spread is None else f" ± {spread:.4f}"))
+    return lines + panel.references

@@ -29,11 +29,11 @@ from isoviz.studies.judging import (
     unchanged,
     without_effect,
 )
-from isoviz.studies.pictures import SPREAD, rows_table, tasks_table
 from isoviz.studies.published import SMALL, Compared, Printed
 from isoviz.studies.records import Evidence
 from isoviz.studies.result import Row
 from isoviz.studies.study import Claim, TrainedStudy
+from isoviz.studies.tables import SPREAD, rows_table, tasks_table
 
 MODELS: Final = MappingProxyType(
     {

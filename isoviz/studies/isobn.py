@@ -10,10 +10,10 @@ from isoviz.runs.planning import MethodChoice
 from isoviz.statistics import mean_sd
 from isoviz.studies.grids import FIVE, NONE, Grid, Plan, quick_plans, recipe
 from isoviz.studies.judging import Change, Judgement, changes, moved, primary, runs
-from isoviz.studies.pictures import tasks_table
 from isoviz.studies.published import Compared, at_best
 from isoviz.studies.records import Evidence
 from isoviz.studies.study import Claim, TrainedStudy
+from isoviz.studies.tables import tasks_table
 
 BERT, ROBERTA = "google-bert/bert-base-cased", "FacebookAI/roberta-large"
 MODELS: Final = MappingProxyType({BERT: "bert-base-cased", ROBERTA: "roberta-large"})

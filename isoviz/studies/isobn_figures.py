@@ -10,14 +10,15 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from isoviz.studies.figures import axis, line, log_bars, matrix, panel
 from isoviz.studies.inputs import Inputs, NamedModel
 from isoviz.studies.isobn import BERT, MODELS, ROBERTA
 from isoviz.studies.isobn_clouds import BETA, MAX_LENGTH, POOLER, Cloud, encode
 from isoviz.studies.judging import Judgement, by_cases
 from isoviz.studies.published import of
-from isoviz.studies.result import Axis, Figure, Matrix, Panel, Published, Result, Row, Series, Table
+from isoviz.studies.result import Figure, Panel, Published, Result, Row, Table
 from isoviz.studies.study import Claim, Computed, ComputedStudy, Progress
 
 if TYPE_CHECKING:
@@ -85,46 +86,33 @@ def spreads(clouds: Sequence[Cloud], columns: int) -> Figure:
         histogram = metrics.std_histogram(np.stack([cloud.sigma, -cloud.sigma]), bins=bins, floor=FLOOR, top=top)
         edges = np.asarray(histogram.edges)
         x, y = np.sqrt(edges[1:] * edges[:-1]).tolist(), np.asarray(histogram.percent).tolist()
-        bars = _measured("dimensions", cloud.tensor, x, y, at_zero=float(histogram.zero))
-        panels.append(
-            Panel(
-                title=cloud.title,
-                kind="bars",
-                x_axis=Axis(label="σ of a dimension", log=True, low=FLOOR, high=top),
-                y_axis=Axis(label="% of the dimensions", low=0.0),
-                series=[bars],
-            )
-        )
+        y_axis = axis("% of the dimensions", 0.0)
+        panels.append(log_bars(cloud.title, "σ of a dimension", x, y, float(histogram.zero), y_axis))
     title = "Standard deviations of the dimensions over the training set"
     return Figure(name="sigma", title=title, place="Figure 1", columns=columns, panels=panels)
 
 
-def _measured(name: str, group: str, x: list[float], y: list[float], **more: Any) -> Series:
-    return Series(name=name, role="measured", group=group, x=x, y=y, **more)
-
-
-def _matrix(title: str, matrix: NDArray[np.float64]) -> Panel:
-    axis = Axis(label="dimensions, clustered")
-    return Panel(title=title, kind="matrix", x_axis=axis, y_axis=axis, matrix=Matrix.of(matrix))
-
-
 def correlations(clouds: Sequence[Cloud], columns: int) -> Figure:
     """Figure 2: |ρ| of all pairs of dimensions, clustered."""
-    panels = [_matrix(cloud.title, cloud.correlation) for cloud in clouds]
+    panels = [matrix(cloud.title, cloud.correlation) for cloud in clouds]
     title = "|ρ| of every two dimensions, clustered: 0 is white, 1 is dark"
     return Figure(name="correlation", title=title, place="Figure 2", columns=columns, panels=panels)
 
 
 def explained(clouds: Sequence[Cloud], columns: int) -> Figure:
     """Figure 4: EV_k as it is, batch-normalised, and after IsoBN."""
-    names = {"none": "no normalisation", "BN": "batch normalisation", "IsoBN": "IsoBN, β = 1"}
+    names = {
+        "none": ("no normalisation", "baseline"),
+        "BN": ("batch normalisation", "batchnorm"),
+        "IsoBN": ("IsoBN, β = 1", "isobn"),
+    }
     panels = [
-        Panel(
-            title=cloud.title,
-            x_axis=Axis(label="k"),
-            y_axis=Axis(label="EV_k", low=0.0, high=1.02),
-            series=[
-                _measured(names[form], form, [float(k + 1) for k in range(len(ev))], ev)
+        panel(
+            cloud.title,
+            axis("k"),
+            axis("EV_k", 0.0, 1.02),
+            [
+                line(*names[form], list(range(1, len(ev) + 1)), [(share, share, share) for share in ev], spread=False)
                 for form, ev in cloud.spectra.items()
             ],
         )
@@ -364,7 +352,7 @@ def assumptions(scale: str, progress: Progress, inputs: Inputs) -> Computed:
     for one in encoded:
         cloud = next((candidate for candidate in one.clouds if candidate.tensor == POOLER), one.clouds[0])
         matrices = assumed(cloud.correlation)
-        panels += [_matrix(cloud.title if name == "real" else name, matrix) for name, matrix in matrices.items()]
+        panels += [matrix(cloud.title if name == "real" else name, values) for name, values in matrices.items()]
         of_group = groups(cloud.correlation).tolist()
         share = 100 * sum(of_group.count(group) > 1 for group in of_group) / cloud.d
         distances = (distance(matrices[name], cloud.correlation) for name in ("batch normalisation", "IsoBN"))

@@ -9,14 +9,15 @@ from isoviz.comparisons import wording
 from isoviz.config import RunConfig
 from isoviz.runs.naming import method_title
 from isoviz.runs.planning import MethodChoice
+from isoviz.studies.figures import Reference, Trace, axis, mean_line, panels
 from isoviz.studies.grids import NONE, Grid, quick_plans, recipe
 from isoviz.studies.isobn import FULL_ISOBN, MODELS, QUICK_ISOBN, full_plans
 from isoviz.studies.judging import Change, Judgement, against_baseline, both, changes, moved, primary, runs, unchanged
-from isoviz.studies.pictures import SPREAD, mean_line, panels, rows_table
 from isoviz.studies.published import Compared, Printed
 from isoviz.studies.records import Evidence, RunRecord
-from isoviz.studies.result import Axis, Row
+from isoviz.studies.result import Row
 from isoviz.studies.study import Claim, TrainedStudy
+from isoviz.studies.tables import SPREAD, rows_table
 
 COMPONENTS: Final = 20
 """K of Figure 2."""
@@ -135,10 +136,10 @@ def _mean_ev(components: int) -> Callable[[Evidence, str], Mapping[int, float]]:
     return values
 
 
-def _variance_lines(runs: Evidence, metric: str) -> Mapping[str, Any]:
+def _variance_lines(runs: Evidence, metric: str) -> tuple[list[Trace], list[Reference]]:
     """A line with and one without the layer."""
     curves = {slug: [run.curve(COMPONENTS) for run in runs.where(method=slug).finished] for slug in METHODS}
-    return {"series": [line for slug in METHODS for line in mean_line(curves[slug], method_title(slug), slug, 1)]}
+    return [line for slug in METHODS for line in mean_line(curves[slug], method_title(slug), slug, 1)], []
 
 
 FIGURE_2: Final = TrainedStudy(
@@ -160,9 +161,7 @@ FIGURE_2: Final = TrainedStudy(
     full=FULL,
     grid=LAYER,
     uses=_without_isobn,
-    figure=panels(
-        "Explained variance with and without an IsoLayer", "k", Axis(label="EV_k", low=0.0, high=1.02), _variance_lines
-    ),
+    figure=panels("Explained variance with and without an IsoLayer", "k", axis("EV_k", 0.0, 1.02), _variance_lines),
 )
 
 # ---------------------------------------------------------------------------------------------------- Table 3

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any, Final
 
 from isoviz.config import RunConfig
 from isoviz.runs.naming import setting
 from isoviz.runs.planning import MethodChoice
+from isoviz.studies.figures import Reference, Trace, line, panels, points
 from isoviz.studies.grids import FIVE, NONE, Grid, Plan, quick_plans, recipe
 from isoviz.studies.judging import (
     TOO_FEW,
@@ -22,11 +23,11 @@ from isoviz.studies.judging import (
     signs_of_groups,
     trend,
 )
-from isoviz.studies.pictures import SPREAD, line, panels, rows_table, tasks_table
 from isoviz.studies.published import Compared, at_best
 from isoviz.studies.records import Evidence, task_title
-from isoviz.studies.result import Reference, Row, Table
+from isoviz.studies.result import Row, Table
 from isoviz.studies.study import Claim, TrainedStudy
+from isoviz.studies.tables import SPREAD, rows_table, tasks_table
 
 MODELS: Final = MappingProxyType(
     {
@@ -118,16 +119,11 @@ def lambda_name(lam: float) -> str:
 # ---------------------------------------------------------------------------------------------------- Figure 3
 
 
-def _points(evidence: Evidence, metric: str) -> Mapping[str, Any]:
+def _points(evidence: Evidence, metric: str) -> tuple[list[Trace], list[Reference]]:
     """One point per λ of a model on a task, with the spread over seeds both ways; plain fine-tuning is λ = 0."""
-    series = []
-    for lam in (0.0, *LAMBDAS):
-        part = of_lambda(evidence, lam)
-        x, y = part.cell(STAR).ends, part.cell(metric).ends
-        if x and y:
-            name, group = lambda_name(lam), f"λ = {lam:g}"
-            series.append(line(name, group, [x[0]], [y], x_low=[x[1]], x_high=[x[2]], value=lam))
-    return {"kind": "points", "series": series}
+    parts = ((lam, of_lambda(evidence, lam)) for lam in (0.0, *LAMBDAS))
+    ends = ((lam, part.cell(STAR).ends, part.cell(metric).ends) for lam, part in parts)
+    return points("λ", [(lambda_name(lam), lam, x, y) for lam, x, y in ends if x and y]), []
 
 
 def _of_each_lambda(part: Evidence, x: str | None, y: str) -> Iterator[Numbers]:
@@ -313,20 +309,19 @@ TABLE_2: Final = TrainedStudy(
 def _against(name: str, symbol: str, title: str, apart: int | None = None) -> dict[str, Any]:
     """Performance against a parameter as figure and table; the value `apart` is a dashed line instead of a place on the axis."""
 
-    def content(runs: Evidence, metric: str) -> Mapping[str, Any]:
-        references = []
+    def content(runs: Evidence, metric: str) -> tuple[list[Trace], list[Reference]]:
+        references: list[Reference] = []
         if apart is not None:
             together: dict[str, Any] = {name: apart}
             mean = runs.where(**together).cell(metric).mean
-            references = [] if mean is None else [Reference(label="all layers together", axis="y", value=mean)]
+            references = [] if mean is None else [("all layers together", "y", mean)]
         elif selected := runs.best(metric, name):
             at = float(selected.planned[0].params[name])
-            references = [Reference(label=f"best {symbol}", axis="x", value=at)]
+            references = [(f"best {symbol}", "x", at)]
         # values without a finished run are gaps
         values = [value for value in runs.distinct(name) if value != apart]
-        points = [(float(value), ends) for value in values if (ends := runs.where(**{name: value}).cell(metric).ends)]
-        series = [line("I-STAR", "istar", *zip(*points, strict=True))] if points else []
-        return {"series": series, "references": references}
+        means = [(float(value), ends) for value in values if (ends := runs.where(**{name: value}).cell(metric).ends)]
+        return [line("I-STAR", "istar", *zip(*means, strict=True))] if means else [], references
 
     def rows(runs: Evidence, metric: str) -> Iterator[Row]:
         for value, part in runs.each(name):

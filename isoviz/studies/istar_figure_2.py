@@ -10,10 +10,11 @@ import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
+from isoviz.studies.figures import ADDED, Trace, axis, formula, line, panel
 from isoviz.studies.judging import Judgement
-from isoviz.studies.result import Axis, Figure, Panel, Published, Reference, Result, Series
+from isoviz.studies.result import Figure, Published, Result
 from isoviz.studies.study import Claim, Computed, ComputedStudy, Progress
 
 if TYPE_CHECKING:
@@ -156,21 +157,12 @@ def estimate(plan: Plan, progress: Progress) -> Estimates:
     return Estimates(star, unbiased, complete_score.isoscore())
 
 
-def _line(name: str, role: Literal["measured", "added"], group: str, values: Mapping[int, list[float]]) -> Series:
+def _line(name: str, group: str, values: Mapping[int, list[float]]) -> Trace:
     import numpy as np
 
     draws = np.array(list(values.values()))
     mean, std = draws.mean(axis=1), draws.std(axis=1, ddof=1)
-    return Series(
-        name=name,
-        role=role,
-        group=group,
-        x=[float(n) for n in values],
-        y=mean.tolist(),
-        low=(mean - std).tolist(),
-        high=(mean + std).tolist(),
-        spread=f"mean ± standard deviation over {draws.shape[1]} disjoint samples",
-    )
+    return line(name, group, list(values), np.stack([mean, mean - std, mean + std], axis=1).tolist())
 
 
 def compute(plan: Plan, progress: Progress) -> Computed:
@@ -180,24 +172,21 @@ def compute(plan: Plan, progress: Progress) -> Computed:
     lines, thin = [], []
     for zeta in plan.zetas:
         group = f"ζ = {zeta:g}"
-        lines.append(_line(f"IsoScore*, {group}", "measured", group, estimates.star[zeta]))
-        y = [expected(d, n, m, zeta) for n in plan.sizes]
-        thin.append(Series(name=f"expected, {group}", role="expected", group=group, x=lines[0].x, y=y))
-    lines.append(_line("unbiased estimate", "added", "unbiased", estimates.unbiased))
+        lines.append(_line(f"IsoScore*, {group}", group, estimates.star[zeta]))
+        thin.append(formula(group, plan.sizes, [expected(d, n, m, zeta) for n in plan.sizes]))
+    lines.append(_line("unbiased estimate", ADDED, estimates.unbiased))
     cloud_of = f"{plan.points:,} points"
     title = f"IsoScore* of n points of a {d}-dimensional Gaussian, and the unbiased estimate"
-    panel = Panel(
-        x_axis=Axis(label="points in the sample, n", log=True),
-        y_axis=Axis(label="IsoScore*", low=0.0, high=1.0),
-        series=[*lines, *thin],
-        references=[
-            Reference(label=f"IsoScore of the distribution, {true:.5f}", axis="y", value=true),
-            Reference(label=f"n = d = {d}", axis="x", value=float(d)),
-        ],
+    drawn = panel(
+        "",
+        axis("points in the sample, n", log=True),
+        axis("IsoScore*", 0.0, 1.0),
+        [*lines, *thin],
+        [(f"IsoScore of the distribution, {true:.5f}", "y", true), (f"n = d = {d}", "x", float(d))],
     )
     return Computed(
         title=title,
-        figures=[Figure(title=title, place="Figure 2", panels=[panel])],
+        figures=[Figure(title=title, place="Figure 2", panels=[drawn])],
         published=[
             Published(what=label, published=PUBLISHED_TRUTH, reproduced=measured, where="I-STAR, caption of Figure 2")
             for label, measured in (
@@ -220,32 +209,35 @@ def compute(plan: Plan, progress: Progress) -> Computed:
     )
 
 
-def _lines_of(result: Result) -> tuple[dict[str, Series], float]:
-    panel = result.figures[0].panels[0]
-    truth = next(line.value for line in panel.references if line.axis == "y")
-    return {series.group: series for series in panel.series if series.role == "measured"}, truth
+def _lines_of(result: Result) -> tuple[dict[str, Trace], float]:
+    """The lines of the paper by group, and the value of the cloud."""
+    (drawn,) = result.figures[0].panels
+    lines = {trace["legendgroup"]: trace for trace in drawn.traces if "error_y" in trace}
+    return {group: trace for group, trace in lines.items() if group != ADDED}, drawn.plot["layout"]["shapes"][0]["y0"]
 
 
 def small_samples_look_less_isotropic(result: Result) -> Judgement:
     """ζ = 0 at the smallest and the largest n, against the cloud's own value."""
     lines, truth = _lines_of(result)
     biased = lines["ζ = 0"]
-    assert biased.high is not None
-    below = [high < truth for high in biased.high]
+    (n, *_, most), (first, *_, last) = biased["x"], biased["y"]
+    below = [y + up < truth for y, up in zip(biased["y"], biased["error_y"]["array"], strict=True)]
     sentence = (
-        f"With ζ = 0 the score is {biased.y[0]:.3f} at n = {biased.x[0]:.0f} and {biased.y[-1]:.3f} at n = {biased.x[-1]:,.0f}; "
+        f"With ζ = 0 the score is {first:.3f} at n = {n:.0f} and {last:.3f} at n = {most:,.0f}; "
         f"that of the cloud is {truth:.3f}."
     )
-    return ("held" if all(below) and biased.y[0] < biased.y[-1] else "not held"), sentence
+    return ("held" if all(below) and first < last else "not held"), sentence
 
 
 def shrinkage_brings_it_closer(result: Result) -> Judgement:
     """At the smallest n, the distance from the cloud's value falls with ζ."""
     lines, truth = _lines_of(result)
-    gaps = [abs(series.y[0] - truth) for _, series in sorted(lines.items())]
-    first = next(iter(lines.values()))
+    gaps = [abs(trace["y"][0] - truth) for _, trace in sorted(lines.items())]
+    smallest = next(iter(lines.values()))["x"][0]
     distances = ", ".join(f"{gap:.3f}" for gap in gaps)
-    sentence = f"At n = {first.x[0]:.0f} the distance from the cloud's value is {distances} from the smallest to the largest ζ."
+    sentence = (
+        f"At n = {smallest:.0f} the distance from the cloud's value is {distances} from the smallest to the largest ζ."
+    )
     return ("held" if gaps == sorted(gaps, reverse=True) else "not held"), sentence
 
 

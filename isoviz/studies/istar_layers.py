@@ -9,12 +9,12 @@ from typing import Any, Final
 from isoviz.comparisons import wording
 from isoviz.config import RunConfig
 from isoviz.statistics import mean_sd
+from isoviz.studies.figures import Reference, Trace, axis, mean_line, panels
 from isoviz.studies.grids import NONE, Grid, quick_plans
 from isoviz.studies.istar import LAMBDA, MAIN, OF_SENTENCES, SECOND, full_plan, lambda_name, of_lambda
 from isoviz.studies.judging import Change, Judgement, moved, trend
-from isoviz.studies.pictures import mean_line, panels
 from isoviz.studies.records import Evidence, LayerProfile, task_title
-from isoviz.studies.result import Axis, Row, Series, Table
+from isoviz.studies.result import Row, Table
 from isoviz.studies.study import Claim, TrainedStudy
 
 Curve = Callable[[LayerProfile], Sequence[float | None]]
@@ -49,12 +49,12 @@ def _drawing(
 ) -> dict[str, Any]:
     """A line per λ as figure, and its ends as table."""
 
-    def line(part: Evidence, lam: float) -> list[Series]:
+    def line(part: Evidence, lam: float) -> list[Trace]:
         curves = [curve(run.layers) for run in part.finished if run.layers is not None]
         return mean_line(curves, lambda_name(lam), lambda_name(lam), first, spread=spread, value=lam)
 
-    def content(runs: Evidence, metric: str) -> Mapping[str, Any]:
-        return {"series": [series for lam in lams for series in line(of_lambda(runs, lam), lam)]}
+    def content(runs: Evidence, metric: str) -> tuple[list[Trace], list[Reference]]:
+        return [trace for lam in lams for trace in line(of_lambda(runs, lam), lam)], []
 
     def ends(evidence: Evidence) -> Table:
         rows: list[Row] = []
@@ -62,14 +62,14 @@ def _drawing(
             for lam in lams:
                 part = of_lambda(runs, lam)
                 measured = sum(run.layers is not None for run in part.finished)
-                numbers: list[Row] = [[one.y[0], one.y[-1], max(one.y, key=abs)] for one in line(part, lam)]
+                numbers: list[Row] = [[y[0], y[-1], max(y, key=abs)] for y in (trace["y"] for trace in line(part, lam))]
                 name = f"{task_title(task)}, {model.rsplit('/', 1)[-1]}"
                 count = f"{measured} of {len(part.planned)}"
                 rows.append([name, lambda_name(lam), count, *(numbers[0] if numbers else [None] * 3)])
         header = ["task and model", "penalty", "runs measured", "first", "last", "largest"]
         return Table(title=f"{title}: ends of the lines", header=header, rows=rows, notes=["means over seeds"])
 
-    return {"figure": panels(title, axes[0], Axis(label=axes[1]), content), "tables": (ends,), "profiles": True}
+    return {"figure": panels(title, axes[0], axis(axes[1]), content), "tables": (ends,), "profiles": True}
 
 
 # ---------------------------------------------------------------------------------------------------- Figure 4

@@ -1,114 +1,24 @@
 """The result of a study as plain data: figures of panels, tables, the printed numbers beside ours, and the provenance.
 
-A result holds everything a page, a plot script or a reader of the JSON needs to draw it beside the printed numbers; nothing
-in it knows a plotting library.
+A result holds everything a page, a plot script or a reader of the JSON needs to draw it beside the printed numbers.
 """
 
 from __future__ import annotations
 
-import base64
 import json
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from platform import python_version
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from isoviz import __version__
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
-SHADES = 63
-"""Steps between 0 and 1 that a recorded matrix keeps; an eye tells fewer apart."""
-
 
 class _Data(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null", allow_inf_nan=False)
-
-
-class Axis(_Data):
-    """One axis: its label with the unit or symbol, whether it is logarithmic, and its limits where they are meant."""
-
-    label: str
-    log: bool = False
-    low: float | None = None
-    high: float | None = None
-
-
-class Series(_Data):
-    """One line or one row of bars, all lists of the same length.
-
-    Attributes:
-        name: as in the legend.
-        role: "measured", "expected" (a formula, drawn thin), or "added" (not in the paper).
-        group: series of one group share a colour; a formula has the group of what it predicts.
-        x, y: the points, in data units; of bars, x is the middle (on a logarithmic axis the geometric one).
-        low, high: ends of the spread around y, and what they are in `spread`.
-        at_zero: y at x = 0, for which a logarithmic axis has no place: bars draw it in a separate bin.
-        x_low, x_high: ends of the spread around x, of points.
-        value: the parameter value of the series, such as λ, which sets its colour on a diverging scale; None for other series.
-    """
-
-    name: str
-    role: Literal["measured", "expected", "added"]
-    group: str
-    x: list[float]
-    y: list[float]
-    low: list[float] | None = None
-    high: list[float] | None = None
-    spread: str = ""
-    at_zero: float | None = None
-    x_low: list[float] | None = None
-    x_high: list[float] | None = None
-    value: float | None = None
-
-
-class Matrix(_Data):
-    """A symmetric matrix with entries from 0 to 1 and ones on its diagonal, kept in `SHADES` steps.
-
-    Attributes:
-        size: rows.
-        cells: the part above the diagonal, row by row, a byte each (entry · `SHADES`, rounded), deflated, in base64.
-    """
-
-    size: int
-    cells: str
-
-    @classmethod
-    def of(cls, matrix: ArrayLike) -> Matrix:
-        """Encode an array (d, d); `ValueError` unless it is symmetric, from 0 to 1, with ones on its diagonal."""
-        import numpy as np
-
-        values = np.asarray(matrix, dtype=np.float64)
-        square = values.ndim == 2 and values.shape[0] == values.shape[1]
-        if not square or not (values >= 0).all() or not (values <= 1).all():  # nan is neither
-            raise ValueError(f"expected a square matrix with entries from 0 to 1, got shape {values.shape}")
-        if not np.allclose(values, values.T) or not np.allclose(values.diagonal(), 1.0):
-            raise ValueError("expected a symmetric matrix with ones on its diagonal")
-        above = np.rint(values[np.triu_indices(len(values), 1)] * SHADES).astype(np.uint8)
-        return cls(size=len(values), cells=base64.b64encode(zlib.compress(above.tobytes(), 9)).decode("ascii"))
-
-    def array(self) -> NDArray[np.float64]:
-        """The whole matrix again, (d, d), to within half a step."""
-        import numpy as np
-
-        above = np.frombuffer(zlib.decompress(base64.b64decode(self.cells)), dtype=np.uint8) / SHADES
-        values = np.eye(self.size)
-        values[np.triu_indices(self.size, 1)] = above
-        return np.maximum(values, values.T)
-
-
-class Reference(_Data):
-    """A straight line across a panel at a value of one axis."""
-
-    label: str
-    axis: Literal["x", "y"]
-    value: float
 
 
 class Panel(_Data):
@@ -116,16 +26,21 @@ class Panel(_Data):
 
     Attributes:
         title: what stands over it; "" where the figure's own title says all.
-        kind: lines, bars or single points, drawn from `series`, or the picture of a `matrix`.
+        plot: a plotly figure as JSON, its `data` and `layout`; see `isoviz.studies.figures`.
     """
 
     title: str = ""
-    kind: Literal["lines", "bars", "points", "matrix"] = "lines"
-    x_axis: Axis
-    y_axis: Axis
-    series: list[Series] = []
-    references: list[Reference] = []
-    matrix: Matrix | None = None
+    plot: dict[str, Any]
+
+    @property
+    def traces(self) -> list[dict[str, Any]]:
+        """What is drawn from numbers."""
+        return [trace for trace in self.plot["data"] if trace.get("x") != [None]]
+
+    @property
+    def references(self) -> list[str]:
+        """The labels of the straight lines across the panel."""
+        return [trace["name"] for trace in self.plot["data"] if trace.get("x") == [None]]
 
 
 class Figure(_Data):

@@ -11,7 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from dashboard import one_page
+from dashboard.export import standalone
 from tests.browser.conftest import PATIENCE, Server
 from tests.docs.site import built
 
@@ -66,7 +66,7 @@ def violations_in_both_themes(page: Page) -> list[str]:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_one_page(visit: Callable[[str], Page], tmp_path: Path, theme: Any) -> None:
     file = tmp_path / "lessons.html"
-    file.write_text(one_page.render(), encoding="utf-8")
+    file.write_text(standalone.render(), encoding="utf-8")
     visit("about:blank").emulate_media(color_scheme=theme)
     page = visit(f"{file.as_uri()}#playground")
     expect(page.locator("#part-playground .ivp-numbers")).to_be_visible()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from dashboard import one_page
+from dashboard.export import standalone
 from isoviz import lessons
 from isoviz.lessons import checking
 from isoviz.lessons.expressions import holds, parse_claim
@@ -53,7 +53,7 @@ globalThis.Worker = class extends Worker {
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("lessons") / "lessons.html"
-    path.write_text(one_page.render(), encoding="utf-8")
+    path.write_text(standalone.render(), encoding="utf-8")
     return path
 
 

@@ -23,10 +23,10 @@ import safetensors.numpy
 from playwright.sync_api import Browser, Page, expect
 
 import isoviz
-from dashboard import one_page
 from dashboard.components.lab import source as lab_source
 from dashboard.components.lessons import source as lessons
 from dashboard.components.playground import source
+from dashboard.export import standalone
 from isoviz import metrics
 from isoviz.errors import InputError
 from isoviz.exploring import maps
@@ -66,7 +66,7 @@ STATE = """() => ({
 @pytest.fixture(scope="module")
 def lab(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     path = tmp_path_factory.mktemp("page") / "lab.html"
-    path.write_text(one_page.render(start="vectors"), encoding="utf-8")
+    path.write_text(standalone.render(start="vectors"), encoding="utf-8")
     context = chromium.new_context(offline=True)
     page = context.new_page()
     requests: list[str] = []

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from dashboard import one_page
 from dashboard.components.playground.source import MEASURES
+from dashboard.export import standalone
 from dashboard.home import sections as home
 from isoviz import metrics
 from isoviz.lessons import responses
@@ -27,7 +27,7 @@ DIGEST = """async () => {
 def file(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of the file on disk."""
     path: Path = tmp_path_factory.mktemp("file") / "lessons.html"
-    path.write_text(one_page.render(), encoding="utf-8")
+    path.write_text(standalone.render(), encoding="utf-8")
     return path.as_uri()
 
 

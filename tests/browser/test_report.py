@@ -6,14 +6,13 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from dashboard.report import html_file
 from tests.browser.conftest import OpenTab, becomes, fits, from_disk
-from tests.dashboard.test_reports import NASTY, sample
+from tests.dashboard.test_export import NASTY, sample
 
 
 def test_a_report_opens_with_the_network_cut(open_tab: OpenTab, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
-    path.write_text(html_file.render(sample()), encoding="utf-8")
+    path.write_text(sample(), encoding="utf-8")
     page = from_disk(open_tab, path, dark=True, width=390)
     expect(page.get_by_text(NASTY).first).to_be_visible()
     assert fits(page)

@@ -17,8 +17,8 @@ import pytest
 from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
-from dashboard import frozen
 from dashboard.explore import numbers
+from dashboard.export import at_address
 from factory.record_gallery import FOLDER, GALLERY
 from isoviz import vectors
 from isoviz.__main__ import main
@@ -52,7 +52,7 @@ def test_the_file_has_the_numbers_of_the_page(tmp_path: Path, capsys: pytest.Cap
     assert main(["freeze", f"http://localhost:8501{GALLERY['explore']}", "--out", str(file)]) == 0
     assert str(file) in capsys.readouterr().out
     written = saved(file.read_bytes())
-    page = AppTest.from_file(frozen.APP, default_timeout=60).switch_page(frozen.menu.EXPLORE)
+    page = AppTest.from_file(at_address.APP, default_timeout=60).switch_page(at_address.menu.EXPLORE)
     page.query_params.update(parse_qs(urlsplit(GALLERY["explore"]).query))
     shown = max((frame.value for frame in page.run().dataframe), key=lambda frame: frame.size)
     (table,) = (table for table in written.tables.values() if list(table.columns) == list(shown.columns))
@@ -70,7 +70,7 @@ def test_the_file_has_the_numbers_of_the_page(tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.parametrize("name", sorted({*GALLERY} - {"explore"}))
 def test_the_gallery_has_the_numbers_of_today(name: str) -> None:
     """If not, run `python -m factory.record_gallery`."""
-    agree((FOLDER / f"{name}.html").read_bytes(), frozen.content(GALLERY[name]))
+    agree((FOLDER / f"{name}.html").read_bytes(), at_address.content(GALLERY[name]))
 
 
 def agree(recorded: bytes, today: bytes) -> None:
@@ -114,19 +114,10 @@ def values_of(table: pd.DataFrame) -> list[float]:
     return [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", text)]
 
 
-def test_the_gallery_is_small_and_loads_nothing() -> None:
-    files = sorted(FOLDER.iterdir())
-    assert [file.stem for file in files] == sorted(GALLERY)
-    for file in files:
-        text = file.read_text(encoding="utf-8")
-        assert file.stat().st_size < 3.5e6 and text.rstrip().endswith("</html>")
-        assert not re.search(r"<(?:link|img|iframe|script)[^>]*\s(?:src|href)=", text.split("<script>")[0])
-
-
 def test_it_waits_for_the_jobs_of_the_page() -> None:
     points = np.random.default_rng(0).normal(size=(60, 8)) + 1
     key = vectors.keep(VectorSet(points, pd.DataFrame(index=range(60)), name="made"))
-    written = saved(frozen.content(f"{OWN}{key}"))
+    written = saved(at_address.content(f"{OWN}{key}"))
     floor = written.tables["Quantiles of the cosines of unrelated pairs"]
     unit = points / np.linalg.norm(points, axis=1, keepdims=True)
     cosines = (unit @ unit.T)[np.triu_indices(60, 1)]
@@ -138,7 +129,7 @@ def test_it_waits_for_the_jobs_of_the_page() -> None:
 def test_the_file_can_have_the_vectors_and_no_texts(tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_bytes(
-        frozen.content("/whatif?whatif_from=Vectors+or+texts&token=secret", ["with_vectors", "without_texts"])
+        at_address.content("/whatif?whatif_from=Vectors+or+texts&token=secret", ["with_vectors", "without_texts"])
     )
     assert "secret" not in file.read_text()
     inside = vectors.read(file)
@@ -147,7 +138,7 @@ def test_the_file_can_have_the_vectors_and_no_texts(tmp_path: Path) -> None:
     assert inside.facts["saved from"].startswith("/whatif?")
     assert "text" in shown.columns and "text" not in inside.columns
     with pytest.raises(InputError) as refused:
-        frozen.content("/tradeoffs", ["with_vectors"])
+        at_address.content("/tradeoffs", ["with_vectors"])
     assert refused.value.field == "with_vectors"
 
 
@@ -168,7 +159,7 @@ def test_the_file_can_have_the_vectors_and_no_texts(tmp_path: Path) -> None:
 )
 def test_an_address_without_such_a_page_gives_one_line(url: str, said: str) -> None:
     with pytest.raises(InputError, match=said) as refused:
-        frozen.content(url)
+        at_address.content(url)
     assert refused.value.field == "address" and "\n" not in str(refused.value)
 
 

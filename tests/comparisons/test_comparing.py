@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 
@@ -246,8 +245,3 @@ def test_bad_input_says_what_is_allowed(words, message):
         compare(three_methods(), **words)
     with pytest.raises(InputError, match="no runs"):
         compare([])
-
-
-def test_the_table_is_plain_json():
-    document = compare(three_methods(), started={}).model_dump(mode="json")
-    assert json.loads(json.dumps(document, allow_nan=False))["by"] == "method"

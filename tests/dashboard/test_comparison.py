@@ -95,23 +95,13 @@ def test_nothing_learned_is_a_warning(open_page: OpenPage, store: Store, offered
     page = open_page("results")
     assert sum("Nothing was learned" in str(element.value) for element in page.warning) == 1
     files = [name for name in offered if name.startswith(("compared-", "results-demo", "runs."))]
-    assert len(files) == 3 + 5 + 2
+    assert len(files) == 3 + 3 + 2
     for name in files:
         made = offered[name]()
         text = pd.read_parquet(io.BytesIO(made)).to_csv() if "parquet" in name else made
         assert "Nothing was learned: no run beats bag of words" in (text if isinstance(text, str) else text.decode()), (
             name
         )
-
-
-def test_parts_that_share_a_model_have_files_of_their_own(open_page: OpenPage, store: Store, offered: Offered) -> None:
-    for folder in ("one", "two"):
-        for method in ("baseline", "isobn"):
-            for seed in range(3):
-                finish(store, config(method, seed, data=folder), 0.7 + seed / 100, 0.25)
-    page = open_page("results")
-    assert not page.exception
-    assert len([name for name in offered if name.startswith("compared-") and name.endswith(".tex")]) == 2
 
 
 ONE, TWO = "demo/acceptability", "demo/paraphrase"
@@ -158,27 +148,7 @@ def test_setups_are_never_averaged_into_one_cell() -> None:
     assert set(table["Settings"]) == {"epochs 3", "epochs 9"}
 
 
-def test_parameters_across() -> None:
-    runs = [
-        row(f"r{lam}{seed}", config("istar", seed, {"lam": lam}), outcome=result(0.5 + lam / 10, 0.25))
-        for lam in (-1, 1)
-        for seed in range(2)
-    ]
-    table = pivot.made(tables.runs_frame(runs), "variant")
-    assert table[["λ = −1", "λ = 1"]].values.tolist() == [["0.400 ± 0.000", "0.600 ± 0.000"]]
-
-
 def test_scores_of_other_scales_have_no_average() -> None:
     runs = [run("baseline", 0, 0.5), run("baseline", 0, 0.5, task="demo/translation")]
     runs[1] = row("t", config(task="demo/translation"), outcome=result(0.5, 0.25, bleu=20.0))
     assert pivot.AVERAGE not in pivot.made(tables.runs_frame(runs), "task")
-
-
-@pytest.mark.parametrize("tasks", [1, 2])
-def test_it_is_open_where_there_are_several_tasks(open_page: OpenPage, store: Store, tasks: int) -> None:
-    for task in (ONE, TWO)[:tasks]:
-        for method in ("baseline", "isobn"):
-            finish(store, config(method, task=task), 0.7, 0.25)
-    page = open_page("results")
-    assert not page.exception
-    assert any(pivot.AVERAGE in table.value for table in page.dataframe) is (tasks > 1)

@@ -123,11 +123,3 @@ def test_every_table_and_figure_has_a_recorded_example() -> None:
 
     for one in studies.listed():
         assert any(record.origin == "example" for record in records.shipped(one.study)), one.slug
-
-
-def test_an_example_experiment_leaves_as_a_report_with_its_provenance() -> None:
-    from dashboard.report import of_runs
-    from dashboard.shared.run_lists import Filter
-
-    document = str(of_runs.document(Filter(SWEEP), SWEEP))
-    assert "python -m isoviz" in document and "isoviz 0." in document

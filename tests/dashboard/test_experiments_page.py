@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, fail, finish
@@ -57,13 +55,6 @@ def test_four_seeds_more_are_four_of_every_setup(open_page: OpenPage, store: Sto
         (method, seed) for method in ("baseline", "istar") for seed in (2, 3, 4, 5)
     ]
     assert "8 more runs (seeds 6 to 9)" in texts(page)
-
-
-def test_a_viewer_cannot_add_seeds(open_page: OpenPage, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    experiment(store)
-    monkeypatch.setenv("ISOVIZ_READ_ONLY", "1")
-    page = open_page("experiments", experiment="λ & friends")
-    assert page.button(key="experiment_more").disabled and not page.exception
 
 
 def test_an_unknown_name_says_so_and_lists_the_others(open_page: OpenPage, store: Store) -> None:

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from dashboard.explore import analysis, numbers, point_map
-from dashboard.report import html_file, saved_page
+from dashboard.export.html import render, vectors_inside
 from dashboard.shared import downloads, wording
 from isoviz import metrics, tasks, vectors
 from isoviz.access.service import Service
@@ -346,15 +346,15 @@ def test_the_page_is_saved_with_its_numbers_and_its_vectors(
 
     entries, path = page.session_state["shown_on_this_page"].values(), tmp_path / "saved.html"
     for with_texts in (True, False):  # AppTest cannot press in a page whose model is a folder
-        whole = saved_page.document("Explore", "", entries, "/explore", {}, vectors=True, texts=with_texts)
-        path.write_text(html_file.render(whole), encoding="utf-8")
+        inside = vectors_inside(entries, layers=False, texts=with_texts)
+        path.write_text(render("Explore", "", entries, inside=inside, texts=with_texts), encoding="utf-8")
         again, table = vectors.read(path), kept_view.table("mean")
         np.testing.assert_array_equal(again.points, kept_view.points(1, "mean"))
         assert set(again.columns) == {*["label", "text"][: 1 + with_texts]}
         content = html.unescape(path.read_text("utf-8"))
         assert sum(text in content for text in table["sentence"]) == (len(table) if with_texts else 0)
 
-    layered = saved_page.document("Explore", "", entries, "/explore", {}, vectors=True, layers=True).inside
+    layered = vectors_inside(entries, layers=True, texts=True)
     assert [set(layer) for layer in layered["layers"]] == [
         {"layer", "name", "npy"},
         {"layer"},

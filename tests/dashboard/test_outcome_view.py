@@ -150,20 +150,6 @@ def test_other_kinds(store: Store, open_page: OpenPage, tmp_path: Path, kind: st
         assert shown(page, "source")["source"].tolist() == rows["source"].tolist()
 
 
-def test_predictions_are_shown_once_they_are_saved(
-    store: Store, open_page: OpenPage, own: RunConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ISOVIZ_ROOTS", str(own.data))  # the runs' folder is outside
-    run = finished(store, own, SAID, SURE)
-    file = store.folder_of(run) / predictions.FILE
-    away = file.rename(file.with_name("away"))
-    before = open_page("run", id=run)
-    away.rename(file)
-    after = open_page("run", id=run)
-    assert not before.exception and not after.exception
-    assert ["Predictions" in [heading.value for heading in page.header] for page in (before, after)] == [False, True]
-
-
 def test_a_broken_file_is_reported(store: Store, open_page: OpenPage, own: RunConfig) -> None:
     run = finished(store, own, SAID, SURE)
     (store.folder_of(run) / predictions.FILE).write_bytes(b"PAR1")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
+from collections.abc import Sequence
 
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -13,8 +16,7 @@ from dashboard.papers import drawing, frames, records
 from isoviz import studies
 from isoviz.jobs import queue
 from isoviz.runs.store import Store
-from isoviz.studies import jobs, papers, published
-from isoviz.studies.result import Axis, Matrix, Panel, Reference, Series
+from isoviz.studies import figures, jobs, papers, published
 from tests.dashboard.conftest import Offered, OpenPage
 from tests.dashboard.made_up import finish
 from tests.dashboard.reading import drawn, mounted, texts
@@ -48,9 +50,9 @@ def test_a_recorded_figure_is_on_the_page_at_once(open_page: OpenPage) -> None:
     assert not page.exception
     (figure,) = drawn(page)
     recorded = next(record for record in records.recorded() if record.provenance.study == "istar-figure-2")
-    measured = [series for series in recorded.figures[0].panels[0].series if series.role != "expected"]
+    measured = [trace for trace in recorded.figures[0].panels[0].traces if trace.get("showlegend") is not False]
     names = {trace.get("name") for trace in figure["data"] if trace.get("showlegend") is not False}
-    assert {series.name for series in measured} <= {str(name).replace("&gt;", ">") for name in names}
+    assert {trace["name"] for trace in measured} <= names
     assert mounted(page)[0]["name"].startswith("isoviz-istar-figure-2")
     assert "What the paper leaves open" in texts(page) and "section 3" in texts(page)
 
@@ -157,32 +159,22 @@ def test_the_page_opens_on_every_claim_with_its_verdict_a_square_and_a_link(
     assert {trace["text"][0] for trace in squares if trace["x"]} == {"✓", "✕", "?"}  # not by colour alone
 
 
-def by_lambda(x: float, lam: float, **more: object) -> Series:
-    name = f"λ = {lam}"
-    return _series(name, group=name, value=lam, x=[x], y=[0.5], low=[0.25], high=[1.0], **more)
-
-
-def test_series_of_a_number_have_its_colour_and_their_spread() -> None:
-    points = Panel(
-        kind="points",
-        x_axis=Axis(label="IsoScore*"),
-        y_axis=Axis(label="accuracy"),
-        series=[
-            *(by_lambda(x, lam, x_low=[x - 0.125], x_high=[x + 0.25]) for lam, x in ((-5.0, 0.25), (1.0, 0.5))),
-            _series("isobn", x=[0.5], y=[0.5]),
-        ],
-    )
-    by_number, by_method = drawing.panel(points, alone=True).data
-    assert list(by_number.marker.color) == [-5, 1] and by_number.marker.cmin == -by_number.marker.cmax == -5
-    assert list(by_number.error_x.array) == [0.25, 0.25] and list(by_number.error_x.arrayminus) == [0.125, 0.125]
-    assert list(by_number.error_y.array) == [0.5, 0.5] and list(by_number.error_y.arrayminus) == [0.25, 0.25]
-    assert by_method.marker.color == "#c51711" and by_method.name == "isobn"
-    lambdas = [by_lambda(4, lam) for lam in (-1.0, 0.0, 1.0)]
-    layers = Panel(x_axis=Axis(label="layer"), y_axis=Axis(label="IsoScore*"), series=lambdas)
-    figure = drawing.panel(layers, alone=True)
-    lines = [trace for trace in figure.data if trace.showlegend is not False]
-    assert [trace.line.color for trace in lines] == ["#2f5be0", "#9aa0aa", "#d9730d"]  # negative, zero, positive
+def test_settings_of_a_number_have_its_colour_and_their_spread() -> None:
+    settings = [
+        (f"λ = {lam}", lam, (x, x - 0.125, x + 0.25), (0.5, 0.25, 1.0)) for lam, x in ((-5.0, 0.25), (1.0, 0.5))
+    ]
+    (points,) = draw(figures.axis("IsoScore*"), figures.points("λ", settings)).data
+    assert list(points.marker.color) == [-5, 1] and points.marker.cmin == -points.marker.cmax == -5
+    assert list(points.error_x.array) == [0.25, 0.25] and list(points.error_x.arrayminus) == [0.125, 0.125]
+    assert list(points.error_y.array) == [0.5, 0.5] and list(points.error_y.arrayminus) == [0.25, 0.25]
+    lines = [figures.line(f"λ = {lam}", f"λ = {lam}", [4], [(0.5, 0.25, 1.0)], value=lam) for lam in (-1.0, 0.0, 1.0)]
+    figure = draw(figures.axis("layer"), lines)
+    assert [trace.line.color for trace in figure.data] == ["#2f5be0", "#9aa0aa", "#d9730d"]  # negative, zero, positive
     assert figure.layout.xaxis.dtick == 1  # layers are counted
+
+
+def draw(x: figures.Axis, traces: list[figures.Trace], references: Sequence[figures.Reference] = ()) -> go.Figure:
+    return drawing.panel(figures.panel("", x, figures.axis("score"), traces, references), alone=True)
 
 
 @pytest.mark.parametrize("source", papers.PAPERS, ids=lambda source: source.slug)
@@ -201,45 +193,22 @@ def test_printed_tables_keep_every_number_and_mark_every_doubt(source: papers.So
         assert {reason for _, reason in table.doubts} == {cell.doubt for cell in cells if cell.doubt}
 
 
-def _series(name: str, **more: object) -> Series:
-    return Series(**({"name": name, "role": "measured", "group": name, "x": [1, 10], "y": [0.25, 0.5]} | more))  # type: ignore[arg-type]
-
-
-def test_a_line_panel_has_lines_bands_and_references() -> None:
-    panel = Panel(
-        x_axis=Axis(label="n", log=True, low=1, high=100),
-        y_axis=Axis(label="score"),
-        series=[
-            _series("isobn", low=[0.2, 0.4], high=[0.3, 0.6]),
-            _series("expected", role="expected", group="isobn"),
-            _series("<b>ours</b>", role="added"),
-        ],
-        references=[Reference(label="truth", axis="y", value=0.9)],
-    )
-    figure = drawing.panel(panel, alone=True)
-    assert figure.layout.xaxis.type == "log" and list(figure.layout.xaxis.range) == [0, 2]
+def test_a_line_panel_has_lines_spreads_and_references() -> None:
+    ends = [(0.25, 0.2, 0.3), (0.5, 0.4, 0.6)]
+    traces = [
+        figures.line("isobn", "isobn", [1, 10], ends),
+        figures.formula("isobn", [1, 10], [0.25, 0.5]),
+        figures.line("<b>ours</b>", figures.ADDED, [1, 10], ends, spread=False),
+    ]
+    figure = draw(figures.axis("n", log=True), traces, [("truth", "y", 0.9)])
+    assert figure.layout.xaxis.type == "log"
     legend = [trace.name for trace in figure.data if trace.showlegend is not False]
     assert legend == ["isobn", "&lt;b&gt;ours&lt;/b&gt;", "truth"]
-    band, line = figure.data[0], figure.data[1]
-    assert band.fill == "toself" and list(band.y) == [0.3, 0.6, 0.4, 0.2]
-    assert line.line.color == "#c51711"  # the method's own, as on every page
+    assert list(figure.data[0].error_y.array) == pytest.approx([0.05, 0.1])
+    assert figure.data[0].line.color == figure.data[1].line.color == "#c51711"  # the method's own, as on every page
     assert figure.layout.shapes[0].y0 == 0.9
 
 
-def test_bars_are_at_powers_of_ten_and_zero_has_a_bin() -> None:
-    bars = Panel(
-        kind="bars",
-        x_axis=Axis(label="σ", log=True),
-        y_axis=Axis(label="%"),
-        series=[_series("dimensions", x=[1e-3, 1e-2], y=[40.0, 50.0], at_zero=10.0)],
-    )
-    figure = drawing.panel(bars, alone=True)
-    assert list(figure.data[0].x) == [-3, -2] and list(figure.data[1].y) == [10.0]
-    assert "0" in figure.layout.xaxis.ticktext and "10<sup>−3</sup>" in figure.layout.xaxis.ticktext
-
-
 def test_a_matrix_is_sent_as_bytes() -> None:
-    axis = Axis(label="dimensions")
-    panel = Panel(kind="matrix", x_axis=axis, y_axis=axis, matrix=Matrix.of([[1.0, 0.5], [0.5, 1.0]]))
-    (heat,) = drawing.panel(panel, alone=False).data
-    assert heat.z.dtype == "uint8" and heat.z.tolist() == [[63, 32], [32, 63]]
+    (heat,) = drawing.panel(figures.matrix("", [[1.0, 0.5], [0.5, 1.0]]), alone=False).data
+    assert base64.b64decode(heat.z["bdata"]) == bytes([63, 32, 32, 63]) and heat.z["dtype"] == "u1"

@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 
 from dashboard.run import sections as run_view
-from dashboard.shared import job_progress
 from isoviz.events import Failed, Finished, Weights
 from isoviz.metrics.record import Measurement
 from isoviz.runs import planning
@@ -125,26 +124,8 @@ def test_the_log_is_text_and_read_only_when_opened(store: Store, open_page: Open
     assert app.code[-1].value == "step 2\n<script>alert(1)</script>"
 
 
-def test_the_tail_of_a_long_log_begins_at_a_line(store: Store, tmp_path: object) -> None:
-    path = store.folder / "long.log"
-    path.write_bytes("".join(f"line {n} ä\n" for n in range(5000)).encode())
-    tail = job_progress.read_tail(path)
-    assert tail is not None
-    assert tail.endswith("line 4999 ä")
-    assert tail.startswith("line ") and len(tail.encode()) < 20_000
-    assert "�" not in tail
-    assert job_progress.read_tail(store.folder / "none.log") is None
-
-
 def test_an_undefined_number_says_so(store: Store) -> None:
     isotropy = Measurement(clouds={"head": cloud("head", 5, 3, isoscore=None)})
     result = Finished(metrics={"matthews": None}, isotropy=isotropy, timing={})
     lines = {name: value for name, value, _ in run_view.result_lines(result, None)}
     assert lines == {"matthews": "undefined", "IsoScore": "undefined"}
-
-
-def test_a_run_leads_to_its_experiment(store: Store, open_page: OpenPage) -> None:
-    run = Story(store, group="sweep").complete()
-    alone = Story(store, seed=1).complete()
-    assert "Experiment" in [link.value for link in open_page("run", id=run.id).page_link]
-    assert "Experiment" not in [link.value for link in open_page("run", id=alone.id).page_link]

@@ -10,8 +10,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from dashboard.report import saved_page
-from dashboard.shared.shown import ShownFigure
+from dashboard.export import html
+from dashboard.shared.exported import ExportedFigure
 from dashboard.tradeoffs import sections as tradeoffs
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import Offered, OpenPage
@@ -55,8 +55,7 @@ def test_three_figures_with_one_mark_per_run_that_are_saved_under_names_that_say
 @pytest.mark.parametrize(("points", "kind"), [(5_000, "scatter"), (5_001, "scattergl")])
 def test_a_saved_map_of_many_points_is_drawn_by_the_graphics_card(points: int, kind: str) -> None:
     spec = go.Figure(go.Scattergl(x=np.arange(points), y=np.arange(points))).to_json()
-    (picture,) = saved_page.document("Explore", "", [ShownFigure("", spec, "map")], "/explore", {}).pictures
-    assert [trace.type for trace in picture.figure.data] == [kind]
+    assert [trace["type"] for trace in html.figure_spec(ExportedFigure("", spec, "map"))["data"]] == [kind]
 
 
 def test_further_validation_splits_are_offered_where_runs_have_them(open_page: OpenPage, store: Store) -> None:
@@ -101,20 +100,6 @@ def test_a_new_point_appears_keeps_the_zoom_and_an_unchanged_figure_stays_the_sa
     assert drawn(page)[0]["layout"]["uirevision"] == revision
     page.selectbox(key="tradeoffs_metric").set_value("matthews").run()
     assert drawn(page)[0]["layout"]["uirevision"] != revision
-
-
-def test_only_unfinished_runs_have_an_estimate(open_page: OpenPage, store: Store) -> None:
-    store.create([config("istar", 0, {"lam": 1})])
-    page = open_page("tradeoffs")
-    assert not page.exception and "first point" in page.info[0].value
-
-
-def test_choices_live_in_the_address(open_page: OpenPage, store: Store) -> None:
-    sweep(store)
-    finish(store, config("baseline", task="demo/sentiment"), 0.5, 0.25)
-    page = open_page("tradeoffs", tradeoffs_task="demo/sentiment")
-    assert page.selectbox(key="tradeoffs_task").value == "demo/sentiment"
-    assert [marks(figure) for figure in drawn(page)] == [1]
 
 
 def test_a_single_value_of_the_parameter_has_no_figure(open_page: OpenPage, store: Store) -> None:

@@ -103,7 +103,7 @@ def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage, of
     next(button for button in page.button if button.label == "Prepare files").click().run()
     assert errors(page) == [] and "k-NN accuracy" in texts(page) and "their model is unknown" in texts(page)
     assert "Matrix (numpy)" in labels() and "Build the model" not in labels()
-    page.toggle(key="whatif_page_vectors").set_value(True).run()
+    page.toggle(key="export_vectors").set_value(True).run()
     content = str(next(make for name, make in offered.items() if name.startswith("isoviz-what-if-"))())
     page_file = saved(content)
     shown = page.dataframe[0].value

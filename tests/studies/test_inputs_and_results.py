@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,9 @@ import pytest
 
 from isoviz import studies
 from isoviz.errors import InputError
-from isoviz.studies import istar_figure_2
+from isoviz.studies import figures, istar_figure_2
 from isoviz.studies.inputs import Inputs, NamedModel
-from isoviz.studies.result import SHADES, Matrix, Table
+from isoviz.studies.result import Table
 
 RECORDS = sorted((Path(__file__).resolve().parents[2] / "docs" / "data").glob("*.json"))
 
@@ -68,29 +69,10 @@ def test_a_study_refuses_what_it_does_not_take():
 
 
 def test_a_matrix_survives_in_steps():
-    rng = np.random.default_rng(0)
-    half = np.triu(rng.random((9, 9)), 1)
-    matrix = half + half.T + np.eye(9)
-    restored = Matrix.model_validate_json(Matrix.of(matrix).model_dump_json()).array()
-    assert restored.shape == (9, 9)
-    assert np.array_equal(restored, restored.T)
-    np.testing.assert_allclose(restored, matrix, atol=0.5 / SHADES + 1e-12)
-    assert np.array_equal(Matrix.of(np.eye(1)).array(), np.eye(1))
-
-
-@pytest.mark.parametrize(
-    ("matrix", "message"),
-    [
-        (np.zeros((2, 3)), "square matrix with entries from 0 to 1, got shape .2, 3."),
-        (np.array([[1.0, 1.5], [1.5, 1.0]]), "entries from 0 to 1"),
-        (np.array([[1.0, np.nan], [np.nan, 1.0]]), "entries from 0 to 1"),
-        (np.array([[1.0, 0.2], [0.5, 1.0]]), "symmetric"),
-        (np.array([[0.0, 0.2], [0.2, 0.0]]), "ones on its diagonal"),
-    ],
-)
-def test_a_matrix_of_another_kind_is_refused(matrix, message):
-    with pytest.raises(ValueError, match=message):
-        Matrix.of(matrix)
+    values = np.random.default_rng(0).random((9, 9))
+    z = figures.matrix("", values).traces[0]["z"]
+    restored = np.frombuffer(base64.b64decode(z["bdata"]), z["dtype"]).reshape(9, 9) / figures.SHADES
+    np.testing.assert_allclose(restored, values, atol=0.5 / figures.SHADES + 1e-12)
 
 
 def test_cells_are_texts_counts_and_three_digits():

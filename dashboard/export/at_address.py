@@ -1,4 +1,4 @@
-"""`python -m dashboard.frozen ADDRESS`: print what a page of the app shows as one HTML file, for `isoviz freeze`.
+"""`python -m dashboard.export.at_address ADDRESS`: print what a page of the app shows as one HTML file, for `isoviz freeze`.
 
 Streamlit's AppTest runs the page for the operator, without a browser; the page's own button makes the file.
 """
@@ -16,23 +16,23 @@ from urllib.parse import parse_qs, urlsplit
 
 from streamlit.testing.v1 import AppTest
 
+from dashboard.export.button import KEY
 from dashboard.shared import address, downloads, menu, resources
-from dashboard.whatif.waiting import CHECK
 from isoviz.access import links
 from isoviz.errors import LINE, InputError, IsoVizError, listed, one_line, shortened
 from isoviz.jobs import queue
 
-APP: Final = Path(__file__).resolve().parent / "app.py"
-BUTTONS: Final = {
-    menu.EXPLORE: "explore_page",
-    menu.WHATIF: "whatif_page",
-    menu.RULER: "ruler_page",
-    menu.TRADEOFFS: "tradeoffs_page",
-    menu.RESULTS: "results_report_html",
-    menu.EXPERIMENTS: "experiment_report_html",
-    menu.PAPERS: "papers_report_.+_html",
-}
-"""Page → pattern of the key of the button that offers it as a file."""
+APP: Final = Path(__file__).resolve().parents[1] / "app.py"
+PAGES: Final = (
+    menu.EXPLORE,
+    menu.WHATIF,
+    menu.RULER,
+    menu.TRADEOFFS,
+    menu.RESULTS,
+    menu.EXPERIMENTS,
+    menu.PAPERS,
+)
+"""Those that offer themselves as a file."""
 CHOICES: Final = {
     "with_vectors": ("vectors", True),
     "all_layers": ("layers", True),
@@ -55,7 +55,7 @@ def content(url: str, choices: Collection[str] = ()) -> bytes:
         InputError: there is no such page, it reports an error, or it offers no file.
     """
     path, query = _parts(url)
-    pages = {Path(file).stem: file for file in BUTTONS}
+    pages = {Path(file).stem: file for file in PAGES}
     if path not in pages:
         raise _refusal(f"'{shortened(url)}' is no page that can be saved (allowed: {', '.join(pages)})")
     resources.begin()
@@ -77,17 +77,16 @@ def _made(file: str, query: Mapping[str, Any], choices: Collection[str]) -> byte
         _run(page, query)
         # a job may have ended since its progress was drawn; progress that stays is of runs, which others train
         before, bars = bars, [str(bar.proto) for bar in page.get("progress")]
-        waiting = queue.under_way(None) > 0 or any(button.key == CHECK for button in page.button)
+        waiting = queue.under_way(None) > 0 or any(button.label == "Check again" for button in page.button)
         complete = not waiting and bars in ([], before)
         while queue.under_way(None):
             time.sleep(_LOOK)
-    button = next((key for key in offered if re.fullmatch(BUTTONS[file], key)), None)
-    if button is None:
+    if KEY not in offered:
         raise _refusal(_why_nothing(page))
     for choice in choices:
-        _choose(page, button, choice)
+        _choose(page, choice)
         _run(page, query)
-    made = offered[button]()
+    made = offered[KEY]()
     return made.encode() if isinstance(made, str) else made
 
 
@@ -100,10 +99,10 @@ def _run(page: AppTest, query: Mapping[str, Any]) -> None:
         raise _refusal(problem)
 
 
-def _choose(page: AppTest, button: str, choice: str) -> None:
+def _choose(page: AppTest, choice: str) -> None:
     """Switch what the file is to contain, beside the button."""
     name, value = CHOICES[choice]
-    field = next((toggle for toggle in page.toggle if toggle.key == f"{button}_{name}"), None)
+    field = next((toggle for toggle in page.toggle if toggle.key == f"{KEY}_{name}"), None)
     if field is None or field.disabled:
         reason = field.help if field is not None else f"this page has no choice of {name}"
         raise InputError(f"{choice}: {reason}", field=choice)

@@ -35,7 +35,7 @@ def render(
         vectors: shown at once, as `isoviz.vectors.embedded` returns them; with `transforms`, what the page begins with.
     """
     environment = Environment(loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined)
-    return environment.get_template("one_page.html.j2").render(
+    return environment.get_template("standalone.html.j2").render(
         styles=Markup(f"{source.styles()}\n{responses.styles()}\n{lessons_source.styles()}\n{lab.styles()}"),
         light=Markup(colours("light")),
         dark=Markup(colours("dark")),
@@ -55,7 +55,7 @@ def inert(data: Any) -> str:
 
 def colours(mode: str) -> str:
     """The app's theme as CSS variables for its components."""
-    theme = tomllib.loads((_HERE.parent / ".streamlit" / "config.toml").read_text("utf-8"))["theme"][mode]
+    theme = tomllib.loads((_HERE.parent.parent / ".streamlit" / "config.toml").read_text("utf-8"))["theme"][mode]
     names = {
         "background-color": theme["backgroundColor"],
         "secondary-background-color": theme["secondaryBackgroundColor"],

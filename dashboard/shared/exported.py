@@ -1,4 +1,4 @@
-"""What the current page shows, noted as it is drawn, so that a visitor can save it as one file (`dashboard/report/saved_page.py`).
+"""What the current page shows, noted as it is drawn, so that a visitor can export it as one file (`dashboard/export`).
 
 A fragment that runs again replaces its own entries, which have the same keys; `dashboard/app.py` begins anew with each visit of a page.
 """
@@ -19,7 +19,7 @@ _KEY: Final = "shown_on_this_page"
 
 
 @dataclass(frozen=True)
-class ShownFigure:
+class ExportedFigure:
     """A figure as plotly's JSON, with its alternative text.
 
     Attributes:
@@ -39,7 +39,7 @@ class ShownFigure:
 
 
 @dataclass(frozen=True)
-class ShownMatrix:
+class ExportedMatrix:
     """A clustered |ρ| in words; `make` gives what its component needs where there is no server."""
 
     words: str
@@ -47,7 +47,7 @@ class ShownMatrix:
 
 
 @dataclass(frozen=True)
-class ShownVectors:
+class ExportedVectors:
     """The vectors that the page is about, for a file that contains them.
 
     Attributes:
@@ -61,15 +61,28 @@ class ShownVectors:
 
 
 @dataclass(frozen=True)
-class ShownTable:
-    """A table, or what makes it."""
+class ExportedTable:
+    """A table, or what makes it. Text is unchanged, missing cells are empty.
+
+    Attributes:
+        places: heading → decimals of its numbers; others have four digits.
+    """
 
     title: str
     table: Table
     notes: tuple[str, ...] = ()
+    places: Mapping[str, int] = field(default_factory=dict)
 
 
-Entry: TypeAlias = ShownFigure | ShownMatrix | ShownTable | ShownVectors
+@dataclass(frozen=True)
+class ExportedSentences:
+    """A list of sentences."""
+
+    title: str
+    lines: tuple[str, ...]
+
+
+Entry: TypeAlias = ExportedFigure | ExportedMatrix | ExportedTable | ExportedSentences | ExportedVectors
 
 
 def begin() -> None:

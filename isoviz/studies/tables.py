@@ -1,46 +1,15 @@
-"""The shapes of trained studies' figures and tables: a panel or a row for each model and task, filled from its runs."""
+"""The shapes of trained studies' tables: rows for each model and task, filled from its runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from isoviz.runs.naming import parameter_symbols, setting
 from isoviz.studies.judging import primary
-from isoviz.studies.records import Ends, Evidence, mean_and_ends, task_title
-from isoviz.studies.result import Axis, Figure, Panel, Row, Series, Table
+from isoviz.studies.records import Evidence, task_title
+from isoviz.studies.result import Row, Table
 
 SPREAD = "mean ± standard deviation over seeds"
-
-
-def panels(
-    title: str,
-    x_axis: str,
-    y_axis: Axis | None,
-    content: Callable[[Evidence, str], Mapping[str, Any]],
-    between: str = ", ",
-) -> Callable[[Evidence, str], Figure]:
-    """A figure with a panel for each task and model.
-
-    Args:
-        y_axis: None for the task's metric.
-        content: further fields of a panel, from its runs and the task's metric.
-        between: task and model in a panel's title.
-    """
-
-    def figure(evidence: Evidence, place: str) -> Figure:
-        drawn = [
-            Panel(
-                title=f"{task_title(task)}{between}{model.rsplit('/', 1)[-1]}",
-                x_axis=Axis(label=x_axis),
-                y_axis=y_axis or Axis(label=primary(task)),
-                **content(part, primary(task)),
-            )
-            for task, model, part in evidence.each("task", "model")
-        ]
-        return Figure(title=title, place=place, columns=min(3, len(drawn)), panels=drawn)
-
-    return figure
 
 
 def rows_table(
@@ -110,27 +79,3 @@ def tasks_table(
         return Table(title=title, header=["model", "method", *columns, *(last or {})], rows=rows, notes=[note])
 
     return table
-
-
-def line(
-    name: str, group: str, x: Sequence[float], ends: Sequence[Ends], *, spread: bool = True, **more: Any
-) -> Series:
-    """A series from the mean and the ends of the spread at each x; `spread` shows these, `more` are further fields."""
-    y, low, high = (list(column) for column in zip(*ends, strict=True))
-    shown: dict[str, Any] = {"low": low, "high": high, "spread": SPREAD} if spread else {}
-    return Series(name=name, role="measured", group=group, x=list(x), y=y, **shown, **more)
-
-
-def mean_line(curves: Sequence[Sequence[float | None]], name: str, group: str, first: int, **more: Any) -> list[Series]:
-    """The mean of some runs' curves with its standard deviation, at every position that all of them have; nothing without one.
-
-    Args:
-        first: x of the first position.
-        more: see `line`.
-    """
-    length = min(map(len, curves), default=0)
-    places = [at for at in range(length) if all(one[at] is not None for one in curves)]
-    if not places:
-        return []
-    ends = [ends for at in places if (ends := mean_and_ends(one[at] for one in curves))]
-    return [line(name, group, [float(first + at) for at in places], ends, **more)]

@@ -1,4 +1,4 @@
-"""Reports are self-contained, make no requests, and escape user input."""
+"""Exported pages are self-contained, make no requests, and escape user input."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from dashboard.papers import as_report, records
-from dashboard.report import html_file, of_runs
-from dashboard.report.document import Code, Document, Heading, Numbers, Paragraph, Picture, Points
-from dashboard.shared.run_lists import Filter
+from dashboard.components.figure import prepared
+from dashboard.export import html
+from dashboard.shared.exported import ExportedFigure, ExportedSentences, ExportedTable
 from isoviz import studies, vectors
 from isoviz.errors import InputError
 from isoviz.runs.store import Store
-from isoviz.studies import papers
 from tests.dashboard.conftest import Offered, OpenPage
 from tests.dashboard.made_up import config, fail, finish
 from tests.dashboard.saved import saved
@@ -45,22 +43,19 @@ class Elements(HTMLParser):
             self.words += data
 
 
-def sample(figure: go.Figure | None = None) -> Document:
+def sample(figure: go.Figure | None = None) -> str:
     frame = pd.DataFrame({NASTY: [NASTY, "b"], "score": [0.123456, None], "n": [3, 4]})
     figure = figure or go.Figure(go.Scatter(x=[1, 2], y=[3, 4], name=NASTY))
-    blocks = (
-        Heading("Part"),
-        Paragraph(NASTY, "warning"),
-        Points((NASTY,)),
-        Numbers("A table", frame, (NASTY,)),
-        Picture("A figure", figure, NASTY),
-        Code("A command", "python -m isoviz\n```\nx"),
+    entries = (
+        ExportedSentences("Sentences", (NASTY,)),
+        ExportedTable("A table", frame, (NASTY,)),
+        ExportedFigure("A figure", prepared(figure).spec, NASTY),
     )
-    return Document(NASTY, "about", blocks)
+    return html.render(NASTY, "about", entries, {"A command": "python -m isoviz\n```\nx"})
 
 
-def test_user_input_is_escaped_in_html() -> None:
-    elements = Elements(html_file.render(sample()))
+def test_user_input_is_escaped() -> None:
+    elements = Elements(sample())
     assert not [tag for tag, _ in elements.found if tag == "img"]
     assert elements.words.count(NASTY) >= 5
     plots = [attributes for _, attributes in elements.found if attributes.get("class") == "plot"]
@@ -68,7 +63,7 @@ def test_user_input_is_escaped_in_html() -> None:
 
 
 def test_nothing_in_the_file_names_another_host_to_load_from() -> None:
-    elements = Elements(html_file.render(sample()))
+    elements = Elements(sample())
     assert not [
         name for _, attributes in elements.found for name in ("src", "href", "srcset", "action") if name in attributes
     ]
@@ -79,41 +74,42 @@ def test_nothing_in_the_file_names_another_host_to_load_from() -> None:
 
 def test_what_is_needed_is_in_the_file() -> None:
     """All of plotly only for a figure that needs it; numbers have four digits, gaps are empty."""
-    lines, heat = html_file.render(sample()), html_file.render(sample(go.Figure(go.Heatmap(z=[[1, 2]]))))
+    lines, heat = sample(), sample(go.Figure(go.Heatmap(z=[[1, 2]])))
     assert len(heat) > 2 * len(lines)
-    assert html_file.render(Document("t", "a")).count("<script") == 0
+    assert html.render("t", "a", ()).count("<script") == 0
     assert '<td class="number">0.1235</td>' in lines and '<td class="number"></td>' in lines
 
 
-def test_an_experiment_has_tables_tests_trade_off_provenance_and_citations_however_many_runs_there_are(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+def test_an_experiment_has_tables_tests_trade_off_provenance_and_citations(
+    store: Store, open_page: OpenPage, offered: Offered
 ) -> None:
-    monkeypatch.setattr("dashboard.results.comparison.MOST_RUNS", 1)  # above which a page waits for the reader to ask
     for seed in (0, 1, 2):
         finish(store, config("baseline", seed), 0.5 + 0.0625 * seed, 0.25, group="sweep")
         finish(store, config("istar", seed, {"lam": 1}), 0.75, 0.5, group="sweep")
     fail(store, config("isobn"), group="sweep")
     finish(store, config("flow"), 0.5, 0.25, group="other")
-    document = of_runs.document(Filter("sweep"), "sweep")
-    words = Elements(html_file.render(document)).words
+    open_page("experiments", experiment="sweep")
+    content = offered["isoviz-experiments-sweep.html"]()
+    words = Elements(str(content)).words
     assert "7 runs" in words and "1 failed" in words and "other" not in words.split()
     assert "I-STAR λ = 1 − Baseline" in words and "python -m isoviz" in words and "rudman" in words.lower()
-    assert len(document.pictures) == 2
-    means, *_, every = (block.frame for block in document.blocks if isinstance(block, Numbers))
-    assert "Difference" in means
+    page = saved(content)
+    assert len(page.figures) == 2
+    assert "Differs?" in page.tables["Do these methods differ?"]
+    every = page.tables["Every run"]
     assert len(every) == 7 and every["Remarks"].str.startswith("failed").sum() == 1
 
 
-def test_a_study_has_its_figure_printed_numbers_and_what_is_open() -> None:
-    study = studies.get("istar-figure-2")
-    recorded = next(record for record in records.recorded() if record.provenance.study == study.slug)
-    document = as_report.document(papers.get("istar"), study, recorded)
-    words = Elements(html_file.render(document)).words
-    assert "Published and measured" in words and "--scale full" in words and study.open_points[0] in words
-    assert "@" in words and len(document.pictures) == 1
+def test_a_study_has_its_figure_printed_numbers_and_what_is_open(open_page: OpenPage, offered: Offered) -> None:
+    open_page("papers", study="istar-figure-2")
+    content = next(make for name, make in offered.items() if name.endswith(".html"))()
+    words = Elements(str(content)).words
+    open_point = studies.get("istar-figure-2").open_points[0]
+    assert "Each published number and ours" in words and "--scale full" in words and open_point in words
+    assert "@" in words and len(saved(content).figures) == 1
 
 
-def test_pages_offer_reports_to_viewers_too(
+def test_pages_offer_themselves_to_viewers_too(
     open_page: OpenPage, store: Store, monkeypatch: pytest.MonkeyPatch, offered: Offered, tmp_path: Path
 ) -> None:
     """Each page's file has the page's own numbers, and the app says how to restore it if the file is dropped there."""
@@ -121,7 +117,7 @@ def test_pages_offer_reports_to_viewers_too(
         finish(store, config("baseline", seed), 0.5 + 0.25 * seed, 0.25, group="sweep")
     monkeypatch.setenv("ISOVIZ_READ_ONLY", "1")
     two = ["IsoScore", "IsoScore*"]
-    means = "accuracy: mean and sample standard deviation over n seeds"
+    means = "Acceptability (demo): accuracy, mean and sample standard deviation over n seeds"
     for page, query, address, title in (
         ("experiments", {"experiment": "sweep"}, "/experiments?experiment=sweep", means),
         ("results", {"results_isotropy": two}, f"/results?{urlencode({'results_isotropy': two}, doseq=True)}", means),

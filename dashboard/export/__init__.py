@@ -1,0 +1,1 @@
+"""Pages, and the lessons with the playground, as self-contained HTML files."""
