@@ -10,7 +10,6 @@ import streamlit as st
 
 from dashboard.shared import actions, address, forms, reading, resources, wording
 from dashboard.shared.steady import steady
-from dashboard.streamlit_private import uploaded_content
 from isoviz.access.service import OWN_VECTORS, VECTOR_MODULES
 from isoviz.access.uploads import Files
 from isoviz.errors import listed, without_password
@@ -181,7 +180,7 @@ def _read_input(form: _Form) -> None:
             return
         request = ImportRequest(form.kind, _with_password(form, path))
     elif (file := session_value(form.key("file"))) is not None:
-        files["file"] = (file.name, uploaded_content(file))
+        files["file"] = (file.name, file.getvalue())
     else:
         return
     if source != PASTE:
@@ -189,7 +188,7 @@ def _read_input(form: _Form) -> None:
         skip = bool(session_value(form.key("skip")))
         request = ImportRequest(request.kind, request.file, Columns(**columns), skip_bad=skip)
         if (table := session_value(form.key("beside"))) is not None:
-            files["beside"] = (table.name, uploaded_content(table))
+            files["beside"] = (table.name, table.getvalue())
     _keep(form.problem, form.parameter, request, files)
 
 
@@ -270,7 +269,7 @@ def _annotate(prefix: str, key: str, field: str, role: str) -> None:
     st.session_state[ANNOTATION_PROBLEM] = None
     if (table := st.session_state.get(field)) is None:
         return
-    files = {role: (table.name, uploaded_content(table))}
+    files = {role: (table.name, table.getvalue())}
     parameter = _Form(prefix, "either").parameter
     columns = Columns(label=(st.session_state.get(f"{field}.column") or "").strip() or None)
     request = ImportRequest(base=key, columns=columns)

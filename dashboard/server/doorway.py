@@ -21,7 +21,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dashboard.server import api_routes, class_routes, page_head, routes
+from dashboard.server import api_routes, class_routes, routes
 from dashboard.shared import visitor
 from dashboard.shared.visitor import ByLink, ByLogin, Entrance
 from dashboard.streamlit_private import login_redirect
@@ -274,14 +274,12 @@ def headers(frames: Sequence[str]) -> dict[str, str]:
 
 def _policy(around: str) -> str:
     """The strictest policy under which Streamlit, its components and plotly.js work; tests/browser/test_door.py checks all pages."""
-    inline = " ".join(
-        f"'sha256-{_digest(text)}'" for text in (*_inline_scripts(), page_head.SERVER_ADDRESS, page_head.ON_ERROR)
-    )
+    inline = " ".join(f"'sha256-{_digest(text)}'" for text in _inline_scripts())
     return "; ".join(
         [
             "default-src 'none'",
             # The scripts of our components arrive as text and run from a blob.
-            f"script-src 'self' blob: 'unsafe-hashes' {inline}",
+            f"script-src 'self' blob: {inline}",
             "worker-src 'self' blob:",
             "style-src 'self' 'unsafe-inline'",
             "font-src 'self' data:",

@@ -5,7 +5,6 @@ Started by `python -m isoviz app` (or `python -m streamlit run dashboard/server/
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -21,13 +20,10 @@ from starlette.middleware import Middleware  # noqa: E402
 
 from dashboard.server import announcing  # noqa: E402
 from dashboard.server.doorway import Doorway  # noqa: E402
-from dashboard.server.page_head import PageHead  # noqa: E402
 from dashboard.server.routes import routes  # noqa: E402
 from dashboard.server.upload_quota import UploadQuota  # noqa: E402
 from dashboard.shared import resources, visitor  # noqa: E402
-from dashboard.streamlit_private import close_sessions_in_time, ignore_cache_clearing, keep_uploads_on_disk  # noqa: E402
 from isoviz import limits  # noqa: E402
-from isoviz.access import uploads  # noqa: E402
 from isoviz.errors import InputError  # noqa: E402
 
 # A browser that opens a page requests dozens of small files while the page's script runs. Each switches threads several times and
@@ -45,8 +41,6 @@ except InputError as error:
     sys.exit(2)
 BASE = (st.get_option("server.baseUrlPath") or "").strip("/")
 visitor.enter_by(ENTRANCE)
-ignore_cache_clearing()
-keep_uploads_on_disk(lambda: uploads.private_folder(resources.store().folder))
 
 
 @asynccontextmanager
@@ -54,11 +48,9 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Runs the queue while the server is running, whether or not a page is open."""
     resources.begin()
     announcing.announce(REACH, ENTRANCE, BASE)
-    closing = asyncio.create_task(close_sessions_in_time())
     try:
         yield
     finally:
-        closing.cancel()
         resources.close()
 
 
@@ -69,6 +61,5 @@ app = st.App(
     middleware=[
         Middleware(Doorway, entrance=ENTRANCE, reach=REACH, base_url=BASE),
         Middleware(UploadQuota),
-        Middleware(PageHead, base_url=BASE),
     ],
 )

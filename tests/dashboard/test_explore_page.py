@@ -216,15 +216,6 @@ def test_names_that_no_field_can_have(opened: Opened) -> None:
     assert errors(opened(**{"": "x", "$$ID-x-none": "x"})) == []
 
 
-def test_numbers_that_are_infinite_once_read(opened: Opened, open_page: OpenPage) -> None:
-    """Streamlit raises on such a number in an integer field."""
-    digits = "9" * 400
-    assert errors(opened(explore_layer=digits, explore_neighbours=f"-{digits}")) == []
-    assert errors(open_page("explore", explore_rows=digits)) == []
-    page = open_page("train", train_max_eval=digits, train_epochs="1e309")
-    assert errors(page) == [] and page.number_input(key="train_epochs").value == 3
-
-
 def test_a_translation_is_read_in_the_direction_of_the_form(open_page: OpenPage, tmp_path: Path) -> None:
     data = str(write("seq2seq", tmp_path / "ro-en"))
     query = {"explore_task": "wmt16/ro-en", "explore_data.wmt16/ro-en": data}
