@@ -5,8 +5,6 @@ Cached values are shared by all visitors, so do not modify them.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -22,31 +20,17 @@ from isoviz.runs.rows import RunProgress, RunRow, UnreadableRunError
 
 T = TypeVar("T")
 
-MOST_CACHED: Final = 64
-"""Most cached frames and figures; the least recently used are removed first."""
-
-_lock = threading.Lock()
-_cache: OrderedDict[Hashable, tuple[str, Any]] = OrderedDict()
-
 
 def cached(key: Hashable, make: Callable[[], T]) -> T:
     """The result of `make`, cached for a key until a run is added or deleted, or its status, name or numbers change."""
     library = resources.library()
-    of_store = (library.key, key)
-    revision = library.revision()  # read first, so that concurrent changes are read again
-    with _lock:
-        entry = _cache.get(of_store)
-        if entry is not None and entry[0] == revision:
-            _cache.move_to_end(of_store)
-            value: T = entry[1]
-            return value
-    value = make()
-    with _lock:
-        _cache[of_store] = (revision, value)
-        _cache.move_to_end(of_store)
-        while len(_cache) > MOST_CACHED:
-            _cache.popitem(last=False)
-    return value
+    made: T = _made(library.key, library.revision(), key, make)
+    return made
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _made(store: str, revision: str, key: Hashable, _make: Callable[[], Any]) -> Any:
+    return _make()
 
 
 def of_address(name: str) -> RunRow | None:
