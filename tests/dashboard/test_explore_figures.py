@@ -7,9 +7,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from dashboard.explore import figures, map_figure, sections
-from dashboard.explore.map_figure import MOST_GROUPS, OWN_COLOUR
-from dashboard.shared import theme, wording
+from dashboard.explore import figures, sections
+from dashboard.shared import map_figure, theme, wording
+from dashboard.shared.map_figure import MOST_GROUPS, OWN_COLOUR
 from isoviz import metrics
 from isoviz.exploring import outputs
 from isoviz.metrics.record import CloudRecord, Reading
@@ -25,7 +25,7 @@ def test_undefined_values_are_gaps_and_intervals_bars() -> None:
     ]
     (line,) = figures.layer_profile(entries, "isoscore_unbiased", "unbiased").data
     assert line.y == (None, 0.5)
-    assert (line.error_y.array, line.error_y.arrayminus) == ((0, 0.5), (0, 0.25))
+    assert (line.error_y.array, line.error_y.arrayminus) == ((None, 0.5), (None, 0.25))
     (line,) = figures.layer_profile(entries, "ev_1", "EV").data
     assert line.y == (None, None) and line.error_y.array is None
 
@@ -97,10 +97,10 @@ def test_axis_is_cut_where_an_outlier_dwarfs_all_others() -> None:
 def test_several_outliers_are_listed_beyond_a_cut_axis() -> None:
     mean = np.full(60, 0.25)
     mean[[3, 20, 57]] = 12.0, -9.0, 1.0
-    span, (beyond,) = figures.beyond_axis([(mean, [3, 20, 57])])
-    assert beyond == [3, 20, 57]  # 1 is four times as far as all that are no outliers
+    span = figures.cut_axis([(mean, [3, 20, 57])])
     assert span == pytest.approx((-0.05, 0.3))
-    assert figures.beyond_axis([(mean, [])]) == (None, [[]])
+    assert figures.beyond(span, mean, [3, 20, 57]) == [3, 20, 57]  # 1 is four times as far as all that are no outliers
+    assert figures.cut_axis([(mean, [])]) is None and figures.beyond(None, mean, [3]) == []
 
 
 def test_axes_side_by_side_are_cut_the_same_way() -> None:
@@ -114,7 +114,7 @@ def test_axes_side_by_side_are_cut_the_same_way() -> None:
     figures.share_axes(pair)
     assert pair[0].layout.yaxis.range == pair[1].layout.yaxis.range == pytest.approx((-0.7, 0.7))
     wide = np.linspace(-10, 10, 60)  # where another view needs the room, nothing is cut
-    assert figures.beyond_axis([(mean, [3]), (wide, [])]) == (None, [[], []])
+    assert figures.cut_axis([(mean, [3]), (wide, [])]) is None
     assert figures.mean_activation(mean, [3], "cls", [(wide, [])]).data[1].text == ("3",)
 
 
@@ -233,7 +233,7 @@ def test_figures_side_by_side_share_their_axes() -> None:
     )
     figures.share_axes([one, other])
     assert one.layout.xaxis.range == other.layout.xaxis.range and one.layout.yaxis.range == other.layout.yaxis.range
-    assert one.layout.xaxis.range[0] < 0.5 and one.layout.xaxis.range[1] > 9 and one.layout.yaxis.range[1] > 45
+    assert one.layout.xaxis.range[0] < 1 and one.layout.xaxis.range[1] > 9 and one.layout.yaxis.range[1] > 45
     one.update_xaxes(range=[0, 1])
     other.update_xaxes(range=[-1, 0.5])
     figures.share_axes([one, other])

@@ -63,7 +63,6 @@ def test_running_job_is_shown_and_can_be_stopped(open_page: OpenPage) -> None:
     assert bar.proto.value == 30
     assert "30 %" in bar.proto.text and "reading texts, 300 of 500 rows" in bar.proto.text.replace("\\", "")
     assert page.button(key="explore_look").disabled and "Pick a model and a task, then press Analyse" not in texts(page)
-    assert [chart["data"] for chart in drawn(page)] == [[]]  # empty axes, so that the browser has what draws
     page.button(key="explore_stop").click().run()
     assert errors(page) == [] and not page.get("progress")
     assert queue.look(VIEW, key_for(request)).status == "none" and not page.button(key="explore_look").disabled

@@ -16,13 +16,12 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.components.lab import source as lab
 from dashboard.shared import menu
-from dashboard.whatif import plots, sentences
+from dashboard.whatif import drawing, plots, sentences
 from isoviz import vectors
 from isoviz.access.service import Service
 from isoviz.jobs import queue
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
-from isoviz.metrics.cloud import draw
 from isoviz.readouts import CATALOGUE, Comparison, cosines, division
 from isoviz.readouts.division import divide
 from isoviz.readouts.image import Image
@@ -445,21 +444,14 @@ def test_isotropy_in_words() -> None:
     assert sentences.signed(-0.0123) == "−0.012" and sentences.signed(0.0) == "±0"
 
 
-def test_maps_name_their_sample_and_escape_user_input() -> None:
+def test_a_map_is_of_a_sample_and_escapes_user_input() -> None:
     places = np.random.default_rng(0).normal(size=(4000, 2)).astype(np.float32)
-    labels = np.arange(4000) % 2
-    figure = plots.cloud_map(places, (0.5, 0.25), labels, ["<b>no", "yes"], ["<script>" + "x" * 200] * 4000)
-    assert sum(len(trace.x) for trace in figure.data) == plots.DRAWN
-    assert {trace.type for trace in figure.data} == {"scattergl"}
-    names = [trace.name for trace in figure.data]
-    assert names == ["&lt;b&gt;no", "yes"] * 12  # alternating, so that the last class does not cover the first
-    assert [trace.showlegend for trace in figure.data] == [True] * 2 + [False] * 22
-    assert all(trace.legendgroup == trace.name for trace in figure.data)  # switched on and off together
-    drawn_places = np.concatenate([np.column_stack([trace.x, trace.y]) for trace in figure.data])
-    rows = draw(4000, plots.DRAWN)
-    np.testing.assert_array_equal(np.sort(drawn_places, axis=0), np.sort(places[rows].astype(float), axis=0))
-    assert figure.data[0].name == "&lt;b&gt;no" and figure.data[0].customdata[0].startswith("&lt;script&gt;")
-    assert len(figure.data[0].customdata[0]) < 120
-    numbers = plots.cloud_map(places[:50], (0.5, 0.25), labels[:50] * 0.5, [], ["t"] * 50)
-    assert numbers.layout.coloraxis.colorscale and numbers.data[0].marker.coloraxis == "coloraxis"
-    assert numbers.data[0].type == "scatter"
+    labels, texts = np.arange(4000) % 2, ["<script>" + "x" * 200] * 4000
+    spec = json.loads(drawing._map(places, (0.5, 0.25), labels, ["<b>no", "yes"], "key", texts).spec)
+    assert {trace["name"] for trace in spec["data"]} == {"&lt;b&gt;no", "yes"}
+    assert {trace["type"] for trace in spec["data"]} == {"scattergl"}
+    shown = [text for trace in spec["data"] for text in trace["text"]]
+    assert len(shown) == drawing.DRAWN and shown[0].startswith("&lt;script&gt;") and len(shown[0]) < 120
+    assert spec["layout"]["xaxis"]["title"]["text"] == "component 1 (50 % of the variance)"
+    numbers = drawing._map(places[:50], (0.5, 0.25), np.arange(50) / 2, [], "other", texts)
+    assert numbers.basic and json.loads(numbers.spec)["data"][0]["marker"]["coloraxis"] == "coloraxis"
