@@ -87,10 +87,8 @@ def obtain(view_forms: list[ViewForm]) -> list[ViewResult]:
             views.append(view)
     if running:
         with progress:
-            # with an empty page, check often for the first figures
-            patience = 0.0 if views else job_progress.TICK - 0.1
             watched = _waited(running, len(view_forms))
-            job_progress.watch(watched, key=PREFIX + "stop", patience=patience, before=model_form.forget)
+            job_progress.watch(watched, key=PREFIX + "stop", before=model_form.forget)
     if len(views) == len(view_forms):
         return views
     if quiet:

@@ -68,22 +68,11 @@ class ByLink:
         self.roles = frozenset(roles)
         self.class_is_open = class_is_open
         self._lock = threading.Lock()
-        self._read: tuple[tuple[int, int], links.Links] | None = None
         self._once: tuple[str, float, Role] | None = None
 
     def links(self) -> links.Links:
-        """The current links; the file is read again after it was replaced."""
-        folder = self.folder()
-        path = links.path_of(folder)
-        with self._lock:
-            try:
-                stat = path.stat()
-                version = (stat.st_ino, stat.st_mtime_ns)
-            except FileNotFoundError:
-                version = (0, 0)
-            if self._read is None or self._read[0] != version:
-                self._read = version, links.read(folder)
-            return self._read[1]
+        """The current links."""
+        return links.read(self.folder())
 
     def one_time_secret(self, role: Role, seconds: float = 60.0) -> str:
         """A secret that works once. The server passes it to the browser on the command line, which every account of the

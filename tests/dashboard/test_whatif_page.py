@@ -329,23 +329,6 @@ def test_a_run_that_diverged_is_reported_in_one_line(runs: tuple[str, str], open
     assert "\n" not in message and not page.code and "Compute again" not in [element.label for element in page.button]
 
 
-def test_the_sentence_is_above_the_tiles_and_does_not_wait(
-    runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(waiting, "PATIENCE", 0.0)
-    submit = SCHEDULER.submit
-
-    def never(*asked: Any, **here: Any) -> Future[Any]:
-        return Future() if asked[-1] is Rank.FOLLOW else submit(*asked, **here)
-
-    monkeypatch.setattr(SCHEDULER, "submit", never)
-    page = open_page("whatif", run=runs[0], chain="zca:strength=0.55")
-    assert errors(page) == [] and "Still computing" in texts(page)
-    order = [getattr(one, "value", "") if one.type == "markdown" else one.type for one in page.main]
-    (place,) = [number for number, text in enumerate(order) if "(IsoScore" in str(text)]
-    assert place < order.index("metric")  # a telephone shows one below the other
-
-
 def test_what_is_computed_for_a_page_knows_whether_it_is_open(
     runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
