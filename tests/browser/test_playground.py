@@ -152,26 +152,6 @@ def test_transforms_show_before_and_after_and_can_be_removed(opened: OpenTab, fi
     expect(page.get_by_role("img", name="After the transforms")).to_be_hidden()
 
 
-def test_a_gliding_move_a_lock_and_hidden_parts(opened: OpenTab, file: str) -> None:
-    page = opened(f"{file}#d=16&n=200&hidden=scale~plots~presets")
-    expect(page.get_by_label("Scale")).to_be_hidden()
-    expect(page.get_by_role("button", name="Narrow cone")).to_be_hidden()
-    seen = page.evaluate(
-        """async () => {
-          const seen = [];
-          playground.root.addEventListener("playground:change", ({ detail }) => seen.push(detail.shift));
-          const numbers = await playground.set({ shift: 2 }, { animate: true });
-          return { seen, cosine: numbers.mean_cosine };
-        }"""
-    )
-    assert seen["seen"][-1] == 2 and seen["seen"] == sorted(seen["seen"]) and len(seen["seen"]) > 3
-    assert seen["cosine"]["value"] > 0.7 and not seen["cosine"]["pending"]
-    page.evaluate("playground.lock(true)")
-    expect(page.get_by_label("Mean shift")).to_be_disabled()
-    page.evaluate("playground.lock(false)")
-    expect(page.get_by_label("Mean shift")).to_be_enabled()
-
-
 def test_a_phone(opened: OpenTab, file: str) -> None:
     touch = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
     page = opened(f"{file}#playground", dark=True, **touch)
