@@ -49,6 +49,12 @@ PLACES = """() => {
 """Each point of the map and where plotly's axes have it on the screen."""
 
 
+SAID = """status => {
+  globalThis.said = [];
+  new MutationObserver(() => said.push(status.textContent)).observe(status, { childList: true, characterData: true, subtree: true });
+}"""
+
+
 @pytest.fixture(autouse=True)
 def _a_view(server: Server) -> None:
     """The server has the view of the bundled model already."""
@@ -147,9 +153,7 @@ def test_lasso_own_sentence_address_and_files(server: Server, open_tab: OpenTab,
     summary = selected.inner_text()
     assert 0 < int(summary.split()[0]) < ROWS
     expect(page).to_have_url(re.compile("explore_lasso="))
-    address = steady(page, lambda: page.url)
-    page.wait_for_timeout(2000)
-    assert page.url == address  # drawing it again is no new selection
+    steady(page, lambda: page.url)  # drawing it again is no new selection
 
     # the same in a fresh session, on a telephone at night
     other = open_tab(f"{page.url}&explore_colour=length", dark=True, width=390)
@@ -190,6 +194,10 @@ def test_lasso_own_sentence_address_and_files(server: Server, open_tab: OpenTab,
     expect(page.get_by_text("Nearest to your sentences")).to_be_visible(timeout=LONG)
     expect(page.locator(".ivz-map-plot .scatterlayer .textpoint")).to_have_count(2)  # over the map, with their names
     expect(page.get_by_text(summary)).to_be_visible()  # the selection is still there
+
+    page.locator(".ivz-link [role=status]").evaluate(SAID)  # some seconds later it says nothing again
+    page.get_by_role("button", name="Copy link").click()
+    page.wait_for_function("address => said.includes('Copied.') || said.includes(address)", arg=page.url)
 
     page.get_by_role("button", name="Clear", exact=True).click()
     expect(selected).to_have_count(0)
@@ -253,8 +261,7 @@ def test_points_are_where_the_axes_say_and_move_with_them(server: Server, open_t
     page.locator('.ivz-map-plot .modebar-btn[data-val="lasso"]').click(force=True)
     draw_around(page)
     expect(page.get_by_text(f"of {ROWS} points selected")).to_be_visible()
-    page.wait_for_timeout(1500)
-    assert page.evaluate(RANGES) == pytest.approx(before)  # the pan stays
+    assert steady(page, lambda: page.evaluate(RANGES)) == pytest.approx(before)  # the pan stays
     page.get_by_role("button", name="Clear", exact=True).click()
     expect(page.get_by_text(f"of {ROWS} points selected")).to_have_count(0)
     area_of(page)  # the button was below it

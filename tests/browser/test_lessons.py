@@ -199,25 +199,9 @@ def test_the_handout_has_questions_and_no_answers(tab: Page, file: Path) -> None
     assert picture.evaluate(painted) > 10_000  # a blank canvas of this size takes 3,000 characters
 
 
-def test_the_middle_of_the_slider_is_a_guess(tab: Page, file: Path) -> None:
-    tab.goto(f"{file.as_uri()}#lesson=mean-shift&step=1")
-    slider = tab.locator(".ivl-form input[type=range]")
-    box = slider.bounding_box()
-    assert box is not None and slider.input_value() == "0.5"
-    tab.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    assert slider.input_value() == "0.5"
-    expect(tab.locator(".ivl-guess output")).to_have_text("0.50")
-    tab.get_by_role("button", name="Show the answer").click()
-    expect(tab.locator(".ivl-verdict")).to_contain_text("You guessed 0.50.")
-
-
 def test_the_file_opens_on_the_lessons_and_on_a_linked_cloud(tab: Page, file: Path) -> None:
     tab.goto(file.as_uri())
     expect(tab.get_by_role("heading", name=lessons.catalogue()[0].title)).to_be_visible()
-    tab.get_by_role("button", name="Playground").click()
-    expect(tab.locator("#part-playground [data-control=shift]")).to_be_visible()
-    tab.reload()
-    expect(tab.locator("#part-playground [data-control=shift]")).to_be_visible()
     tab.goto(f"{file.as_uri()}#d=32")
     assert tab.evaluate("globalThis.playground.state().d") == 32
 
