@@ -68,14 +68,6 @@ def test_clouds_side_by_side_have_the_same_bins() -> None:
     assert pair[0].layout.xaxis.ticktext == ("0", "0.01", "0.1", "1")
 
 
-def test_outlier_dimensions_are_named() -> None:
-    mean = np.zeros(50)
-    mean[7] = -9
-    _, marks = figures.mean_activation(mean, [7], "mean").data
-    assert (marks.x, marks.y, marks.text) == ((7,), (-9.0,), ("7",))
-    assert len(figures.mean_activation(mean, [], "mean").data) == 1
-
-
 def test_axis_is_cut_where_an_outlier_dwarfs_all_others() -> None:
     mean = np.linspace(-0.5, 1.0, 60)
     mean[[5, 50]] = -9.128, 2.0
@@ -180,12 +172,6 @@ def test_a_part_and_a_symbol_per_label_in_webgl() -> None:
     ]
     assert len({trace.marker.symbol for trace in figure.data}) == 3
     assert figure.data[2].x.tolist() == [0, 4, 10] and figure.data[2].text.tolist() == ["text 0", "text 2", "text 5"]
-
-
-def test_few_points_are_opaque_and_many_show_their_density() -> None:
-    few, many = (drawn(None, count).data[0].marker.opacity for count in (2_000, 2_001))
-    assert (few, many) == (0.9, 0.75)
-    assert drawn(None, 2_001, 3).data[0].marker.opacity == 1.0  # else plotly draws one trace over the other
 
 
 def test_classes_have_the_colours_of_points_in_the_order_of_their_names() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.explore import analysis, numbers, point_map
+from dashboard.explore import numbers, point_map
 from dashboard.report import html_file, saved_page
 from dashboard.shared import downloads, wording
 from isoviz import metrics, tasks, vectors
@@ -116,14 +116,6 @@ def test_failed_job_is_reported_beside_its_field(open_page: OpenPage) -> None:
     page = open_page("explore")
     assert errors(page) == ["These clouds need 9 GiB (allowed: 4). Take fewer."]
     assert not page.button(key="explore_look").disabled
-
-
-def test_a_view_is_news_with_its_first_figures_and_with_each_further_measure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "find", lambda key: None)
-    assert not analysis._news("k", None)
-    monkeypatch.setattr(results, "find", lambda key: ViewResult(Path("x"), {"pending": ["twonn", "isoscore_star"]}))
-    seen = [None, ("twonn", "isoscore_star"), ("twonn", "output matrix", "isoscore_star")]
-    assert [analysis._news("k", pending) for pending in seen] == [True, False, True]
 
 
 def test_one_button_stops_the_jobs_of_all_views_and_each_is_listed_once(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -35,10 +34,10 @@ from isoviz.whatif import chains
 from isoviz.whatif.curves import CurvePoint
 from isoviz.whatif.engine import Answer, Full, WhatIf
 from isoviz.whatif.scheduler import SCHEDULER
-from isoviz.whatif.upgrade import UPGRADE
 from tests.dashboard.conftest import Offered, OpenPage
 from tests.dashboard.reading import errors, texts
 from tests.dashboard.saved import saved
+from tests.jobs.here import work_here
 
 RNG = np.random.default_rng(0)
 
@@ -137,7 +136,10 @@ def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage, of
     assert errors(page) == [] and "No step of this chain has a numeric parameter." in texts(page)
 
 
-def test_another_encoder_by_a_map(open_page: OpenPage, offered: Offered) -> None:
+def test_another_encoder_by_a_map(open_page: OpenPage, offered: Offered, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        Service, "start_job", lambda _, kind, key, request, inputs: work_here(kind, key, request, inputs)
+    )
     ids, old = [f"r{row}" for row in range(90)], "f" * 32
     STORE.publish(old, *stored(vectors.load(stored_set(id=ids))))  # under the key of a request, as encoded texts are
     points = vectors.load(old).points * np.geomspace(4, 0.2, 8) + 0.1 * RNG.normal(size=(90, 8))
@@ -149,9 +151,6 @@ def test_another_encoder_by_a_map(open_page: OpenPage, offered: Offered) -> None
     def measured(key: str) -> AppTest:
         page = opened(open_page, old, whatif_upgrade_either=key, **query)
         next(button for button in page.button if button.label == "Fit and measure").click().run()
-        request = {"old": old, "new": key, "map": page.segmented_control(key="whatif_upgrade_map").value}
-        while queue.look(UPGRADE, queue.content_key(UPGRADE, request, None)).under_way:
-            time.sleep(0.1)
         return page.run()
 
     assert any("'r0' and 'r1'" in error for error in errors(measured(moved)))
@@ -229,20 +228,6 @@ def test_cosines_are_drawn_as_shares() -> None:
     assert [sum(trace.y) for trace in figure.data] == pytest.approx([1.0] * 4)
 
 
-def test_a_parameter_that_is_gone_gives_way_to_the_next(open_page: OpenPage) -> None:
-    page = opened(
-        open_page,
-        stored_set(),
-        chain="zca:strength=0.5~all_but_the_top:remove=1",
-        whatif_axis="ZCA whitening: ridge ε / mean variance",
-    )
-    assert errors(page) == [] and page.selectbox(key="whatif_axis").value == "ZCA whitening: ridge ε / mean variance"
-    next(button for button in page.button if "ZCA" in (button.help or "") and "remove" in button.help).click().run()
-    assert errors(page) == []
-    assert page.selectbox(key="whatif_axis").value == "All-but-the-top: directions removed D"
-    assert "Best on these 30 rows: All-but-the-top" in texts(page)
-
-
 # ------------------------------------------------------------------------------------------------------ the verdict card
 
 WHITEN = chains.read("zca:strength=0.5")
@@ -313,12 +298,6 @@ def test_labels_that_arrive_are_judged_and_move_the_curve(open_page: OpenPage) -
     page.run()
     assert errors(page) == [] and "Similarity: needs" not in texts(page)
     assert page.selectbox(key="whatif_readout").value == "Silhouette"
-
-
-def test_zca_at_strength_0_says_that_it_centres(open_page: OpenPage) -> None:
-    page = opened(open_page, stored_set(), chain="zca:strength=0")
-    assert errors(page) == [] and "1. Centring (ZCA whitening at strength 0)" in texts(page)
-    assert page.selectbox(key="whatif_axis").value == "ZCA whitening: strength s"  # also while the slider is at 0
 
 
 def test_the_best_value_can_be_taken(open_page: OpenPage) -> None:
