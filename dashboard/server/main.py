@@ -19,7 +19,7 @@ import streamlit as st  # noqa: E402
 from starlette.middleware import Middleware  # noqa: E402
 
 from dashboard.server import announcing  # noqa: E402
-from dashboard.server.doorway import Doorway  # noqa: E402
+from dashboard.server.authentication import Authentication  # noqa: E402
 from dashboard.server.routes import routes  # noqa: E402
 from dashboard.server.upload_quota import UploadQuota  # noqa: E402
 from dashboard.shared import resources, visitor  # noqa: E402
@@ -35,19 +35,19 @@ os.umask(0o077)
 limits.raise_open_files()
 
 try:
-    REACH, ENTRANCE = announcing.settings()
+    REACH, SIGN_IN = announcing.settings()
 except InputError as error:
     print(f"isoviz: {error}", file=sys.stderr)
     sys.exit(2)
 BASE = (st.get_option("server.baseUrlPath") or "").strip("/")
-visitor.enter_by(ENTRANCE)
+visitor.sign_in_by(SIGN_IN)
 
 
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Runs the queue while the server is running, whether or not a page is open."""
     resources.begin()
-    announcing.announce(REACH, ENTRANCE, BASE)
+    announcing.announce(REACH, SIGN_IN, BASE)
     try:
         yield
     finally:
@@ -59,7 +59,7 @@ app = st.App(
     lifespan=lifespan,
     routes=routes(BASE),
     middleware=[
-        Middleware(Doorway, entrance=ENTRANCE, reach=REACH, base_url=BASE),
+        Middleware(Authentication, sign_in=SIGN_IN, reach=REACH, base_url=BASE),
         Middleware(UploadQuota),
     ],
 )

@@ -95,16 +95,16 @@ def test_for_others_it_prints_the_runner_s_and_the_viewer_s_link() -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "entrance", "words"),
+    ("variable", "sign_in", "words"),
     [(reach.NO_TOKEN, Open.UNGUARDED, "no token required"), (reach.READ_ONLY, Open.READ_ONLY, "Read-only")],
 )
 def test_an_open_server_says_so(
-    variable: str, entrance: Open, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    variable: str, sign_in: Open, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(variable, "1")
     here = Reach("127.0.0.1")
-    assert announcing._entrance(here) is entrance
-    announcing.announce(here, entrance, "")
+    assert announcing._sign_in(here) is sign_in
+    announcing.announce(here, sign_in, "")
     printed = capsys.readouterr().out
     assert words in printed and "token=" not in printed
 

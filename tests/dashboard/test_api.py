@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 import isoviz
 from dashboard.server import api_routes, routes
-from dashboard.server.doorway import Doorway
+from dashboard.server.authentication import Authentication
 from dashboard.shared import resources, visitor
 from isoviz import fence
 from isoviz.access import service as access
@@ -34,20 +34,20 @@ SMALL = {"epochs": 1, "max_train": 32, "max_eval": 16, "batch_size": 16}
 @pytest.fixture
 def client(store: Store, monkeypatch: pytest.MonkeyPatch) -> TestClient:
     """Behind the door of a server with links."""
-    entrance = visitor.ByLink(lambda: store.folder, "isoviz_0")
-    monkeypatch.setattr(visitor, "_entrance", entrance)
+    sign_in = visitor.ByLink(lambda: store.folder, "isoviz_0")
+    monkeypatch.setattr(visitor, "_sign_in", sign_in)
     inner = Starlette(routes=routes.routes())
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await Doorway(inner, entrance, Reach(None, hosts=frozenset({"testserver"})))(scope, receive, send)
+        await Authentication(inner, sign_in, Reach(None, hosts=frozenset({"testserver"})))(scope, receive, send)
 
     return TestClient(app)
 
 
 def signed_in(client: TestClient, role: Role) -> TestClient:
-    entrance = visitor._entrance
-    assert isinstance(entrance, visitor.ByLink)
-    client.headers["authorization"] = f"Bearer {entrance.links().secrets[role]}"
+    sign_in = visitor._sign_in
+    assert isinstance(sign_in, visitor.ByLink)
+    client.headers["authorization"] = f"Bearer {sign_in.links().secrets[role]}"
     return client
 
 

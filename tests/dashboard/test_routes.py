@@ -12,7 +12,7 @@ from safetensors.numpy import load_file
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from dashboard.server import routes, view_arrays
+from dashboard.server import arrays, routes
 from dashboard.shared import wording
 from isoviz.events import Resumed, Stepped
 from isoviz.exploring.results import ViewResult
@@ -231,7 +231,7 @@ def test_a_view_with_a_truncated_file_counts_as_missing(client: TestClient, kept
         for length in (0, 7, 200, len(content) - 1):
             file.write_bytes(content[:length])
             for name in ("matrix", "order", "sigma"):
-                view_arrays._computed.cache_clear()
+                arrays._computed.cache_clear()
                 answer = client.get(f"/isoviz/views/{key}/2/cls/{name}")
                 assert answer.status_code == 404, (length, name)
     finally:

@@ -20,7 +20,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from dashboard.server import routes
-from dashboard.server.doorway import Doorway
+from dashboard.server.authentication import Authentication
 from dashboard.shared.visitor import ByLink, Open
 from isoviz.__main__ import main
 from isoviz.access import links
@@ -268,18 +268,18 @@ def test_a_public_demo_lets_everyone_view(public: Server) -> None:
 
 
 def test_below_a_base_path(tmp_path: Path) -> None:
-    entrance = ByLink(lambda: tmp_path, "visitor")
+    sign_in = ByLink(lambda: tmp_path, "visitor")
 
     async def everything(scope: Scope, receive: Receive, send: Send) -> None:
         await PlainTextResponse(f"behind the door: {scope['path']} {scope['raw_path'].decode()}")(scope, receive, send)
 
-    door = Doorway(everything, entrance, Reach("127.0.0.1"), "/lab/")
+    door = Authentication(everything, sign_in, Reach("127.0.0.1"), "/lab/")
     client = TestClient(door, base_url="http://127.0.0.1:8501", follow_redirects=False)
     assert client.get("/lab/isoviz/health").status_code == client.get("/lab/_stcore/health").status_code == 200
     for path in ("/lab/", "/lab/train", "/labour", "/train", "/lab/static/x.js"):
         assert client.get(path).status_code == 401, path
     assert client.get("/lab?a=1").headers["location"] == "./lab/?a=1"
-    answer = client.get(f"/lab/train?token={entrance.links().secrets[Role.VIEWER]}")
+    answer = client.get(f"/lab/train?token={sign_in.links().secrets[Role.VIEWER]}")
     assert (answer.status_code, answer.headers["location"]) == (303, "./train")
     assert "Path=/lab;" in answer.headers["set-cookie"]
     assert client.get("/lab/train").text == "behind the door: /lab/train /lab/train"
@@ -296,7 +296,9 @@ def test_a_base_path_with_the_name_of_the_routes(path: str) -> None:
         paths.append(scope["path"])
         await PlainTextResponse("")(scope, receive, send)
 
-    client = TestClient(Doorway(noting, Open.UNGUARDED, Reach("127.0.0.1"), "isoviz"), base_url="http://127.0.0.1")
+    client = TestClient(
+        Authentication(noting, Open.UNGUARDED, Reach("127.0.0.1"), "isoviz"), base_url="http://127.0.0.1"
+    )
     for prefix in ("", "/isoviz"):  # removed by a proxy, or passed on
         client.get(f"{prefix}{path}")
     assert paths == [f"/isoviz{path or '/'}"] * 2
