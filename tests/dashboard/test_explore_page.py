@@ -118,23 +118,6 @@ def test_failed_job_is_reported_beside_its_field(open_page: OpenPage) -> None:
     assert not page.button(key="explore_look").disabled
 
 
-def test_one_button_stops_the_jobs_of_all_views_and_each_is_listed_once(
-    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    running = {key_for(ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=rows)) for rows in (40, 50)}
-    started = set(running)
-    monkeypatch.setattr(queue, "look", lambda kind, key: JobState("running" if key in running else "none"))
-    monkeypatch.setattr(queue, "stop", lambda kind, key: running.discard(key))
-    rows = {"explore_rows": "40", "explore2_rows": "50", "explore3_rows": "40"}
-    page = open_page("explore", explore_views="3", **rows)
-    messages = [bar.proto.text.replace("\\", "") for bar in page.get("progress")]
-    assert [text.partition(":")[0] for text in messages] == ["Views 1, 3", "View 2"] and running == started
-    (stop,) = [button for button in page.button if "Stop" in button.label]
-    assert stop.label == "Stop all"
-    stop.click().run()
-    assert errors(page) == [] and running == set() and not page.get("progress")
-
-
 def test_finished_view_is_shown_at_once_with_its_numbers(opened: Opened, kept_view: ViewResult) -> None:
     page = opened()
     assert errors(page) == [] and "Pick a model and a task, then press Analyse" not in texts(page)

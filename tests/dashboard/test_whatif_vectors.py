@@ -18,9 +18,6 @@ from dashboard.shared import menu
 from dashboard.whatif import drawing, plots, sentences
 from isoviz import vectors
 from isoviz.access.service import Service
-from isoviz.jobs import queue
-from isoviz.jobs.kinds import JobKind
-from isoviz.jobs.queue import JobState
 from isoviz.readouts import CATALOGUE, Comparison, cosines, division
 from isoviz.readouts.division import divide
 from isoviz.readouts.image import Image
@@ -28,7 +25,7 @@ from isoviz.readouts.isotropy import Isotropy
 from isoviz.readouts.upgrade import upgrade
 from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.tables.kinds.page import START
-from isoviz.vectors import VectorSet, demo_sets
+from isoviz.vectors import VectorSet
 from isoviz.vectors.sets import STORE, stored
 from isoviz.whatif import chains
 from isoviz.whatif.curves import CurvePoint
@@ -316,29 +313,6 @@ def test_texts_wait_for_an_encoder_and_are_not_asked_for_again(open_page: OpenPa
     assert errors(page) == [] and page.selectbox(key="whatif_model").value is None
     assert not page.get("metric") and not any("Stop" in button.label for button in page.button)
     assert "whatif_model" not in page.query_params
-
-
-def test_texts_that_the_visitor_stops_are_encoded_again_only_on_request(
-    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    running: list[str] = []  # by a queue whose processes never end
-
-    def started(_: Service, kind: JobKind, key: str, *request: object, retry: bool = True) -> JobState:
-        running.append(key)
-        return JobState("running", key)
-
-    monkeypatch.setattr(queue, "look", lambda kind, key: JobState("running" if key in running else "none", key))
-    monkeypatch.setattr(Service, "start_job", started)
-    monkeypatch.setattr(Service, "stop_job", lambda _, kind, key: running.remove(key))
-    own = menu.WHATIF_OWN | {"whatif_set": next(iter(demo_sets.TITLES.values()))}
-    page = open_page("whatif", **own, whatif_layer="3")
-    (key,) = running
-    page.button(key="whatif_stop").click().run()
-    assert errors(page) == [] and running == [] and "You stopped it" in texts(page)
-    page.run()
-    assert running == []
-    page.button(key="whatif_stop_start").click().run()
-    assert running == [key] and "You stopped it" not in texts(page)
 
 
 def test_labels_that_cannot_be_judged_are_not_asked_for_again(open_page: OpenPage) -> None:
