@@ -9,7 +9,7 @@ if str(ROOT) not in sys.path:
 
 import streamlit as st  # noqa: E402
 
-from dashboard.shared import actions, examples, menu, resources, shown, unreadable, visitor  # noqa: E402
+from dashboard.shared import actions, examples, menu, resources, run_lists, shown, visitor  # noqa: E402
 
 STATIC = ROOT / "dashboard" / "static"
 
@@ -30,4 +30,4 @@ shown.begin()
 page.run()
 if page.url_path == "lessons":
     actions.notice()
-unreadable.draw()
+run_lists.show_unreadable()

@@ -21,7 +21,7 @@ from isoviz.jobs.queue import JobState
 from isoviz.runs.execution import LOG
 from isoviz.runs.rows import RunRow
 
-TICK = 0.25
+TICK = 0.5
 """Seconds between redraws of the progress while a job runs."""
 
 

@@ -53,6 +53,7 @@ def test_vectors_with_labels_are_uploaded_coloured_transformed_and_restored(
     expect(page).to_have_url(re.compile("explore_vectors=[0-9a-f]{32}"))
 
     address = steady(page, lambda: page.url)
+    expect(page.get_by_role("progressbar")).to_have_count(0, timeout=LONG)  # a click in a rerun may be lost
     page.get_by_role("link", name="Transform in What-if").click()
     page.get_by_role("button", name="Prepare files").click(timeout=LONG)
     with page.expect_download(timeout=LONG) as waiting:
