@@ -195,7 +195,10 @@ def test_charts_and_matrix_follow_the_theme(server: Server, open_tab: OpenTab) -
     wait_for_points(page, "loss", "total loss", 3)
     canvas = page.locator(".ivz-matrix canvas")
     expect(canvas).to_have_attribute("aria-label", re.compile("48 dimensions"))
-    brightness = "colour => { const [r, g, b] = (colour.match(/[\\d.]+/g) ?? [0, 0, 0]).map(Number); return (0.3 * r + 0.6 * g + 0.1 * b) / 255 }"
+    brightness = (
+        "colour => { const [r, g, b] = (colour.match(/[\\d.]+/g) ?? [0, 0, 0]).map(Number);"
+        " return (0.3 * r + 0.6 * g + 0.1 * b) / 255 }"
+    )
     text = plot(page, "loss").locator(".xtick text").first
     fill = "node => getComputedStyle(node).fill"
     for dark in (True, False):

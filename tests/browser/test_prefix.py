@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 
 from isoviz.access import links
 from isoviz.access.visitors import Role
-from tests.browser.conftest import OpenTab, Server, drawn, start, visit_all
+from tests.browser.conftest import OpenTab, Server, drawn, start
 
 PREFIX = "/isoviz"
 """The most difficult one: the app has routes of the same name."""
@@ -97,7 +97,6 @@ def test_all_of_the_app_stays_below_the_prefix(proxied: tuple[Proxy, Server], op
 
     tab.goto(f"{proxy.url}/explore")
     drawn(tab)
-    visit_all(tab)
     tab.goto(f"{proxy.url}/")
     tab.get_by_role("link", name="istar on demo/acceptability, seed 0").first.click()
     expect(tab.locator(".ivz-matrix-canvas").first).to_be_visible()  # our routes: events, arrays
