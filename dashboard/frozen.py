@@ -17,7 +17,6 @@ from urllib.parse import parse_qs, urlsplit
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shared import address, downloads, menu, resources
-from dashboard.whatif.waiting import CHECK
 from isoviz.access import links
 from isoviz.errors import LINE, InputError, IsoVizError, listed, one_line, shortened
 from isoviz.jobs import queue
@@ -77,8 +76,7 @@ def _made(file: str, query: Mapping[str, Any], choices: Collection[str]) -> byte
         _run(page, query)
         # a job may have ended since its progress was drawn; progress that stays is of runs, which others train
         before, bars = bars, [str(bar.proto) for bar in page.get("progress")]
-        waiting = queue.under_way(None) > 0 or any(button.key == CHECK for button in page.button)
-        complete = not waiting and bars in ([], before)
+        complete = not queue.under_way(None) and bars in ([], before)
         while queue.under_way(None):
             time.sleep(_LOOK)
     button = next((key for key in offered if re.fullmatch(BUTTONS[file], key)), None)

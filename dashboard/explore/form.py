@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -150,7 +151,7 @@ def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
         source = _source(model)
         modules = _modules(source, slug)
         allow_random = _random_field(prefix, source)
-        choices = {"allow_random": allow_random, "without_sinks": _sinks_field(prefix, source)}
+        choices: dict[str, Any] = {"allow_random": allow_random, "without_sinks": _sinks_field(prefix, source)}
         if source is not None and not model_form.weights(source, allow_random):
             source = None
     model_form.finder(prefix + "model", several=False)

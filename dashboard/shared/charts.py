@@ -247,8 +247,8 @@ def parameter_map(cells: pd.DataFrame, title: str, labels: tuple[str, str], plac
         "showscale": cells["mean"].nunique() > 1,
         "colorbar": {"title": {"text": escape(title)}, "thickness": 12, "outlinewidth": 0},
     }
-    axes = {"xaxis_type": "category", "yaxis_type": "category", "coloraxis": colours}
-    return theme.titled(figure, *map(escape, labels), height=120 + 52 * len(up), **axes)
+    axes: dict[str, Any] = {"xaxis_type": "category", "yaxis_type": "category", "coloraxis": colours}
+    return theme.titled(figure, escape(labels[0]), escape(labels[1]), height=120 + 52 * len(up), **axes)
 
 
 def against_parameter(

@@ -432,7 +432,7 @@ def _map(
     values = [names[int(code)] for code in labels[rows]] if names else labels[rows]
     axes = [f"component {number} ({100 * share:.0f} % of the variance)" for number, share in enumerate(shares, 1)]
     texts, colours = [_texts[row] for row in rows], pd.Series(values, name="label")
-    figure = map_figure.cloud_map(places[rows], axes, colours, texts, webgl=len(rows) > 1_000)
+    figure = map_figure.cloud_map(places[rows], axes, colours, texts, compact=True, webgl=len(rows) > 1_000)
     return prepared(figure.update_layout(height=360, dragmode="zoom"))
 
 
