@@ -1,4 +1,4 @@
-"""Every lesson, step by step in the file of `isoviz lessons --out`, and once on the page: its claims hold on the shown numbers, and
+"""Every lesson, step by step in the file of `isoviz lessons --out`: its claims hold on the shown numbers, and
 `isoviz.metrics` finds the same numbers on the same points."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from isoviz.lessons import checking
 from isoviz.lessons.expressions import holds, parse_claim
 from isoviz.lessons.reading import NumberGuess, Step
 from isoviz.lessons.state import State
-from tests.browser.conftest import OpenTab, Server
+from tests.browser.conftest import OpenTab
 
 SLUGS = [lesson.slug for lesson in lessons.catalogue()]
 POINTS = """async () => {
@@ -205,11 +205,3 @@ def test_the_file_opens_on_the_lessons_and_on_a_linked_cloud(tab: Page, file: Pa
     expect(tab.get_by_role("heading", name=lessons.catalogue()[0].title)).to_be_visible()
     tab.goto(f"{file.as_uri()}#d=32")
     assert tab.evaluate("globalThis.playground.state().d") == 32
-
-
-def test_the_page_runs_a_lesson_without_the_server(server: Server, open_tab: OpenTab) -> None:
-    page = open_tab(f"{server.url}/lessons#lesson=clusters&step=1")
-    expect(page.locator(".ivl-form")).to_be_visible()
-    walk(page, "clusters", lambda k: None)
-    expect(page.locator(".ivl-claims li[data-holds=true]")).to_have_count(3)
-    assert page.url.endswith("#lesson=clusters&step=5")

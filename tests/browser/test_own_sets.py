@@ -1,4 +1,4 @@
-"""Own vectors and own texts in a real browser: uploaded, coloured, pasted, transformed and exported; the address restores it all."""
+"""Own vectors in a real browser: uploaded, coloured, transformed and exported; the address restores it all."""
 
 from __future__ import annotations
 
@@ -66,24 +66,3 @@ def test_vectors_with_labels_are_uploaded_coloured_transformed_and_restored(
     again = open_tab(address, dark=True, width=390)  # a fresh session
     drawn(again, 5_000)
     becomes(again, lambda: again.evaluate(COLOURS), 3)
-
-
-def test_twenty_pasted_sentences_become_a_map(server: Server, open_tab: OpenTab) -> None:
-    page = open_tab(f"{server.url}/explore?explore_at=My+texts", width=1440)
-    lines = [f"The {animal} {verb} in the garden." for animal in ("cat", "dog", "bird", "fox") for verb in
-             ("sleeps", "eats", "runs", "hides", "waits")]  # fmt: skip
-    field = page.get_by_role("textbox", name="Texts, one per line")
-    expect(field).to_be_visible(timeout=LONG)
-    field.fill("\n".join(lines))
-    field.press("Control+Enter")
-    expect(page.get_by_text("pasted texts: 20 texts").first).to_be_visible(timeout=LONG)
-    page.get_by_role("button", name="Analyse").click()
-    drawn(page, 20)
-    expect(page.get_by_text("The first 20 of 20 texts of pasted texts").first).to_be_visible()
-
-    again = open_tab(steady(page, lambda: page.url), width=1440)
-    drawn(again, 20)
-    displayed = again.evaluate(
-        "() => document.querySelector('.ivz-map-points').layer.parts.flatMap((part) => [...part.texts])"
-    )
-    assert sorted(displayed) == sorted(lines)
