@@ -9,7 +9,7 @@ if str(ROOT) not in sys.path:
 
 import streamlit as st  # noqa: E402
 
-from dashboard.shared import actions, address, examples, exported, menu, resources, unreadable, visitor  # noqa: E402  # noqa: E402
+from dashboard.shared import actions, examples, exported, menu, resources, run_lists, visitor  # noqa: E402
 
 STATIC = ROOT / "dashboard" / "static"
 
@@ -17,7 +17,6 @@ st.set_page_config(page_title="IsoViz", page_icon=str(STATIC / "icon.png"), layo
 st.logo(str(STATIC / "logo.svg"), icon_image=str(STATIC / "icon.svg"), size="large")
 st.html(ROOT / "dashboard" / "app.css")
 resources.guard_files()
-address.refuse_infinite_numbers()
 page = st.navigation(menu.pages(), expanded=True)
 visitor.current()  # stops the script if the visitor's access has ended
 visitor.offer_logout()
@@ -31,4 +30,4 @@ exported.begin()
 page.run()
 if page.url_path == "lessons":
     actions.notice()
-unreadable.draw()
+run_lists.show_unreadable()

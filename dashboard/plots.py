@@ -10,9 +10,9 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
-from dashboard.explore import figures, map_figure
+from dashboard.explore import figures
 from dashboard.papers import drawing, records
-from dashboard.shared import charts, tables
+from dashboard.shared import charts, map_figure, tables
 from isoviz import metrics, studies, tasks
 from isoviz.errors import InputError, unknown_name
 from isoviz.exploring import maps, measuring

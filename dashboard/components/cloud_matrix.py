@@ -9,7 +9,7 @@ from typing import Final
 import streamlit as st
 
 from dashboard.components import bundle
-from dashboard.server import routes, view_arrays
+from dashboard.server import arrays, routes
 from dashboard.shared import exported
 from dashboard.shared.exported import ExportedMatrix
 
@@ -38,16 +38,16 @@ def cloud_matrix(
         about: caption of saved files, which describes the cloud.
     """
     facts = {"name": name, "words": words, "mean": mean, "about": about}
-    arrays = {name: (*place, name) for name in ("matrix", "order", "sigma")} | (
+    places = {name: (*place, name) for name in ("matrix", "order", "sigma")} | (
         {"wanted": (*order, "order")} if order else {}
     )
-    exported.note(key, ExportedMatrix(words, lambda: facts | _inside(arrays)))
+    exported.note(key, ExportedMatrix(words, lambda: facts | _inside(places)))
     _mount(key=key, data={"arrays": path_of(place), "order": path_of(order) if order else None, **facts})
 
 
-def _inside(arrays: Mapping[str, tuple[str, int, str, str]]) -> dict[str, str]:
+def _inside(places: Mapping[str, tuple[str, int, str, str]]) -> dict[str, str]:
     """The arrays that the component would request, in base64."""
-    return {name: base64.b64encode(view_arrays.array(*array)).decode() for name, array in arrays.items()}
+    return {name: base64.b64encode(arrays.array(*array)).decode() for name, array in places.items()}
 
 
 def path_of(place: Place) -> str:

@@ -12,7 +12,7 @@ export async function loadPlotly(path, element) {
   return withoutSharing(globalThis.Plotly);
 }
 
-// The part that draws lines and bars, a quarter of the size. In a new tab, the page's HTML loads it early (page_head.py).
+// The part that draws lines and bars, a quarter of the size.
 export function loadBasicPlotly(path, element) {
   const ready = basicInTurn(path, element);
   shared.basic = Promise.allSettled([shared.basic, ready]);

@@ -7,11 +7,9 @@ from collections.abc import Iterable
 
 import streamlit as st
 
-from dashboard.components.figure import draw
-from dashboard.explore import figures
 from dashboard.explore.form import MY_TEXTS, MY_VECTORS, PREFIX, ViewForm, distinct, view_names
 from dashboard.inputs import model_form
-from dashboard.shared import actions, examples, job_progress, measures, reading, resources, wording
+from dashboard.shared import actions, examples, job_progress, reading, resources, wording
 from dashboard.shared.job_progress import WatchedJob
 from dashboard.shared.steady import steady
 from isoviz import metrics
@@ -89,16 +87,12 @@ def obtain(view_forms: list[ViewForm]) -> list[ViewResult]:
             views.append(view)
     if running:
         with progress:
-            # with an empty page, check often for the first figures
-            patience = 0.0 if views else job_progress.TICK - 0.1
             watched = _waited(running, len(view_forms))
-            job_progress.watch(watched, key=PREFIX + "stop", patience=patience, before=model_form.forget)
+            job_progress.watch(watched, key=PREFIX + "stop", before=model_form.forget)
     if len(views) == len(view_forms):
         return views
     if quiet:
         _empty_state(view_forms)
-    if ready and statuses <= {"none", *settled}:
-        _empty_profile()
     return []
 
 
@@ -151,14 +145,6 @@ def _news(key: str, pending: tuple[str, ...] | None) -> bool:
     """Whether the view has changed: first figures (`pending` is None before those) or further measures."""
     view = results.find(key)
     return view is not None and view.pending != pending
-
-
-def _empty_profile() -> None:
-    """Empty axes at the place of the first figure, so that the browser loads plotly meanwhile."""
-    figure = figures.layer_profile([], measures.of_clouds()[0].slug, "")
-    figure.update_layout(height=220)
-    alt_text = "Empty axes: a measure of every layer will be drawn here"
-    draw(figure, key=PREFIX + "soon", words=alt_text)
 
 
 def _empty_state(view_forms: list[ViewForm]) -> None:

@@ -159,18 +159,7 @@ def layer_profile(
 
 def _interval(lines: Sequence[CloudRecord], measure: str) -> dict[str, Any] | None:
     ends = [entry.interval(measure) for entry in lines]
-    scores = [entry.number(measure) for entry in lines]
-    if not any(ends):
-        return None
-    pairs = [(end, score) if end and score is not None else None for end, score in zip(ends, scores, strict=True)]
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [pair[0][1] - pair[1] if pair else 0 for pair in pairs],
-        "arrayminus": [pair[1] - pair[0][0] if pair else 0 for pair in pairs],
-        "thickness": 1.2,
-        "width": 4,
-    }
+    return theme.error_bars([entry.number(measure) for entry in lines], ends) if any(ends) else None
 
 
 def spectrum(
@@ -334,21 +323,16 @@ def compact(figure: go.Figure) -> None:
 
 
 def _drawn(figure: go.Figure, letter: str) -> NDArray[np.float64]:
-    """All finite numbers along an axis, with the ends of bars' widths and of error bars."""
-    parts = []
+    """All finite numbers along an axis, with the ends of error bars."""
+    parts = [np.zeros(0)]
     for trace in figure.data:
-        coordinates = getattr(trace, letter, None)
-        if coordinates is None:
-            continue
-        values = np.array([np.nan if value is None else value for value in coordinates], dtype=np.float64)
-        reach = np.zeros_like(values)
-        if letter == "x" and trace.type == "bar":
-            reach += (trace.width or 1.0) / 2
-        parts += [values - reach, values + reach]
+        values = np.array(getattr(trace, letter), dtype=np.float64)
+        parts.append(values)
         if letter == "y" and trace.type == "scatter" and trace.error_y.array is not None:
-            parts += [values + np.asarray(trace.error_y.array), values - np.asarray(trace.error_y.arrayminus)]
-    values_drawn = np.concatenate(parts) if parts else np.zeros(0)
-    return values_drawn[np.isfinite(values_drawn)]
+            up, down = (np.array(side, dtype=np.float64) for side in (trace.error_y.array, trace.error_y.arrayminus))
+            parts += [values + up, values - down]
+    values = np.concatenate(parts)
+    return values[np.isfinite(values)]
 
 
 # -------------------------------------------------------------------------------------------------- mean activation
@@ -360,48 +344,38 @@ Means = tuple[NDArray[Any], Sequence[int]]
 """The mean of each dimension (d,), and the rogue dimensions."""
 
 
-def beyond_axis(clouds: Sequence[Means]) -> tuple[tuple[float, float] | None, list[list[int]]]:
-    """The range of a cut axis of mean activations, and the rogue dimensions of each cloud beyond it.
-
-    The axis is cut if rogue dimensions are at least `DWARFS` times as far from 0 as all remaining dimensions. Several clouds share one
-    range. None for an axis that is not cut.
-    """
-    within, beyond = [], []
-    for mean, rogue in clouds:
-        size = np.abs(np.asarray(mean, dtype=np.float64))
-        order = sorted(rogue, key=lambda number: -size[number])
-        others = np.delete(size, order)
-        # the largest mean left on the axis if the first `count` rogue dimensions are cut off
-        largest_left = [max([*size[order[count:]], *others], default=0.0) for count in range(1, len(order) + 1)]
-        cut = [
-            count for count, left in enumerate(largest_left, 1) if left > 0 and size[order[count - 1]] >= DWARFS * left
-        ]
-        beyond.append(order[: max(cut, default=0)])
-        within.append(np.delete(np.asarray(mean, dtype=np.float64), beyond[-1]))
-    if not any(beyond):
-        return None, beyond
-    low, high = min(0.0, *(part.min() for part in within)), max(0.0, *(part.max() for part in within))
+def cut_axis(clouds: Sequence[Means]) -> tuple[float, float] | None:
+    """The range of an axis of mean activations that several clouds share, if it is cut below rogue dimensions: below those at
+    least `DWARFS` times as far from 0 as all dimensions that are not rogue. None if there are no such."""
+    means = [np.asarray(mean, dtype=np.float64) for mean, _ in clouds]
+    others = np.concatenate([np.delete(mean, rogue) for mean, (_, rogue) in zip(means, clouds, strict=True)])
+    every = np.concatenate(means)
+    within = every[np.abs(every) < DWARFS * np.abs(others).max(initial=0.0)]
+    if len(within) in (0, len(every)):
+        return None
+    low, high = min(0.0, within.min()), max(0.0, within.max())
     room = 0.2 * (high - low)  # for the triangles and numbers of dimensions beyond the axis
-    span = (float(low - room), float(high + room))
-    # another cloud's range may include this cloud's rogue dimensions
-    outside = [
-        [number for number in numbers if not span[0] <= mean[number] <= span[1]]
-        for (mean, _), numbers in zip(clouds, beyond, strict=True)
-    ]
-    return (span, outside) if any(outside) else (None, outside)
+    return float(low - room), float(high + room)
+
+
+def beyond(span: tuple[float, float] | None, mean: NDArray[Any], rogue: Sequence[int]) -> list[int]:
+    """The rogue dimensions beyond a cut axis, farthest first."""
+    outside = [] if span is None else [number for number in rogue if not span[0] <= mean[number] <= span[1]]
+    return sorted(outside, key=lambda number: -abs(mean[number]))
 
 
 def mean_activation(mean: NDArray[Any], rogue: Sequence[int], pooling: str, others: Sequence[Means] = ()) -> go.Figure:
-    """The mean of each dimension (d,), rogue dimensions marked with their number; see `beyond_axis` for where it is cut.
+    """The mean of each dimension (d,), rogue dimensions marked with their number; see `cut_axis` for where it is cut.
 
     Args:
         others: means and rogue dimensions of other clouds whose figures share the axis.
     """
     values = np.asarray(mean, dtype=np.float64)
-    span, (beyond, *_) = beyond_axis([(mean, rogue), *others])
+    span = cut_axis([(mean, rogue), *others])
+    far = beyond(span, values, rogue)
     drawn = _bars(range(len(values)), values, None, pooling_colour(pooling), "dimension %{x}: %{y:.4g}")
     drawn.data[0].update(name="mean", showlegend=True)
-    on_axis = [number for number in rogue if number not in beyond]
+    on_axis = [number for number in rogue if number not in far]
     if on_axis:
         drawn.add_scatter(
             x=on_axis,
@@ -413,16 +387,16 @@ def mean_activation(mean: NDArray[Any], rogue: Sequence[int], pooling: str, othe
             name="rogue dimensions",
             hovertemplate="dimension %{x}: %{y:.4g}, rogue by its mean<extra></extra>",
         )
-    if span is not None and beyond:
-        up = [bool(values[number] > 0) for number in beyond]
+    if span is not None and far:
+        up = [bool(values[number] > 0) for number in far]
         ends = [end - 0.03 * side * (span[1] - span[0]) for end, side in ((span[1], 1), (span[0], -1))]
         drawn.add_scatter(
-            x=list(beyond),
+            x=far,
             y=[ends[0] if above else ends[1] for above in up],
             mode="markers+text",
-            text=[dimension_words(values, number) for number in beyond],
-            textposition=[_text_position(number, len(values), above) for number, above in zip(beyond, up, strict=True)],
-            customdata=[float(values[number]) for number in beyond],
+            text=[dimension_words(values, number) for number in far],
+            textposition=[_text_position(number, len(values), above) for number, above in zip(far, up, strict=True)],
+            customdata=[float(values[number]) for number in far],
             marker={
                 "symbol": ["triangle-up" if above else "triangle-down" for above in up],
                 "size": 11,

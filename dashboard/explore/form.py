@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -150,7 +151,7 @@ def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
         source = _source(model)
         modules = _modules(source, slug)
         allow_random = _random_field(prefix, source)
-        without_sinks = _sinks_field(prefix, source)
+        choices: dict[str, Any] = {"allow_random": allow_random, "without_sinks": _sinks_field(prefix, source)}
         if source is not None and not model_form.weights(source, allow_random):
             source = None
     model_form.finder(prefix + "model", several=False)
@@ -159,15 +160,7 @@ def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
         prompt, truncate = _sentence_fields(modules, form)
         if own_set is not None and source is not None:
             request = ViewRequest(
-                model,
-                slug,
-                own_set.key,
-                split,
-                int(rows),
-                allow_random=allow_random,
-                prompt=prompt,
-                truncate=truncate,
-                without_sinks=without_sinks,
+                model, slug, own_set.key, split, int(rows), prompt=prompt, truncate=truncate, **choices
             )
             _fill(form, source, own_set, request)
         return
@@ -180,16 +173,7 @@ def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
     with st.spinner("Reading the rows …"):
         counted, error = reading.remembered(data.data, reading.counted, slug, data.data)
     direction = data.direction if data.direction not in task.directions[:1] else None
-    request = ViewRequest(
-        model,
-        slug,
-        data.data,
-        split,
-        int(rows),
-        direction=direction,
-        allow_random=allow_random,
-        without_sinks=without_sinks,
-    )
+    request = ViewRequest(model, slug, data.data, split, int(rows), direction=direction, **choices)
     if error is None:
         _, error = reading.answer(request.check)
     if counted is None or error is not None:

@@ -139,16 +139,12 @@ def retention_curves(kept: Retention) -> go.Figure:
 
 
 def _line(figure: go.Figure, points: Points, first: int, name: str, colour: str, dash: str = "solid") -> None:
-    ends = [end or Interval(value, value) for value, end in points]
     values = [value for value, _ in points]
-    reach = {
-        "array": [end.high - value for value, end in zip(values, ends, strict=True)],
-        "arrayminus": [value - end.low for value, end in zip(values, ends, strict=True)],
-    }
+    ends = [(end.low, end.high) if end else None for _, end in points]
     figure.add_scatter(
         x=list(range(first, first + len(points))),
         y=values,
-        error_y={"type": "data", "symmetric": False, "thickness": 1.2, "width": 4, **reach},
+        error_y=theme.error_bars(values, ends),
         mode="lines+markers",
         line={"color": colour, "dash": dash, "width": 2},
         marker={"color": colour, "size": 8},

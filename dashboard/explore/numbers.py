@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard.explore.form import PREFIX, Pane, distinct, file_name
+from dashboard.explore.form import Pane, distinct, file_name
 from dashboard.shared import downloads, exported, measures, wording
 from dashboard.shared.exported import ExportedTable
 from isoviz import metrics, reference
@@ -162,14 +161,9 @@ def _line(entry: CloudRecord) -> dict[str, Any]:
 
 # ------------------------------------------------------------------------------------------------------ section
 
-TABLES_AFTER = 1.0
-"""Delay in seconds of a session's first table after its figures."""
-_SEEN = PREFIX + "tables_seen"
-
 
 def section(panes: list[Pane]) -> None:
     """Every measure of every layer and pooling, with n, d and notes; downloads."""
-    _figures_first(panes)
     by_view = {id(pane.form): pane for pane in panes}
     for (_, form), title in distinct([(pane.view, pane.form) for pane in panes]):
         pane = by_view[id(form)]
@@ -208,15 +202,6 @@ def section(panes: list[Pane]) -> None:
         # the number keeps widget keys unique if two views are identical
         name = file_name(pane) if pane.number == 1 else f"{file_name(pane)}-view{pane.number}"
         downloads.buttons(name, table, latex=functools.partial(latex, table, caption))
-
-
-def _figures_first(panes: list[Pane]) -> None:
-    """In a new tab, let the browser draw the figures before it loads a megabyte of scripts for the first table."""
-    first = not st.session_state.get(_SEEN)
-    st.session_state[_SEEN] = True
-    incomplete = any(pane.view.pending for pane in panes)  # in that case the tab is not new
-    if first and not incomplete:
-        time.sleep(TABLES_AFTER)
 
 
 def _columns() -> dict[str, Any]:

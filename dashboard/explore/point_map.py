@@ -11,10 +11,10 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard.components.scatter_map import scatter_map
-from dashboard.explore import map_figure, points
+from dashboard.explore import points
 from dashboard.explore.form import PREFIX, Pane, cloud_file
 from dashboard.explore.points import Cloud, Layout, Shown, cloud_of, cloud_points
-from dashboard.shared import downloads, explanations, forms, job_progress, resources, wording
+from dashboard.shared import downloads, explanations, forms, job_progress, map_figure, resources, wording
 from dashboard.shared.forms import choice
 from dashboard.shared.steady import steady
 from isoviz.errors import InputError

@@ -277,8 +277,8 @@ def _mean(pane: Pane, panes: list[Pane], _: bool) -> Drawn:
         (of, _rogue_by_mean(each)) for each, of in zip(others, _arrays(others, "mean"), strict=True) if of is not None
     ]
     caption = f"rogue dimensions by mean: {', '.join(map(str, rogue))}" if rogue else "no rogue dimension by mean"
-    span, (beyond, *_rest) = figures.beyond_axis([(mean, rogue), *clouds])
-    if span is not None:
+    if (span := figures.cut_axis([(mean, rogue), *clouds])) is not None:
+        beyond = figures.beyond(span, mean, rogue)
         ends = f"{wording.number(span[0], 3)} to {wording.number(span[1], 3)}"
         reason = "to keep the rest readable" if beyond else "to fit the rogue dimensions of another view"
         listed = [f"dimension {figures.dimension_words(mean, number, ' at ')}" for number in beyond]

@@ -106,8 +106,8 @@ def squares(values: NDArray[np.float64], rows: list[int], columns: list[int], ax
         )
     )
     ticks = {"tickmode": "linear", "dtick": max(1, len(columns) // 12), "showgrid": False, "zeroline": False}
-    figure.update_layout(theme.figure_layout(height=360, xaxis=ticks, yaxis=ticks, margin={"t": 12}))
-    return figure.update_layout(xaxis_title=axes[1], yaxis_title=axes[0])
+    layout = {"xaxis": {**ticks, "title": axes[1]}, "yaxis": {**ticks, "title": axes[0]}, "margin": {"t": 12}}
+    return figure.update_layout(theme.figure_layout(height=360, **layout))
 
 
 @st.cache_data(show_spinner="Comparing layers …", max_entries=32)

@@ -77,8 +77,7 @@ def _made(file: str, query: Mapping[str, Any], choices: Collection[str]) -> byte
         _run(page, query)
         # a job may have ended since its progress was drawn; progress that stays is of runs, which others train
         before, bars = bars, [str(bar.proto) for bar in page.get("progress")]
-        waiting = queue.under_way(None) > 0 or any(button.label == "Check again" for button in page.button)
-        complete = not waiting and bars in ([], before)
+        complete = not queue.under_way(None) and bars in ([], before)
         while queue.under_way(None):
             time.sleep(_LOOK)
     if KEY not in offered:

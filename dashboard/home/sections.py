@@ -13,13 +13,8 @@ from isoviz.formatting import decimals
 from isoviz.runs.examples import METHODS, Examples
 from isoviz.runs.rows import RunRow
 
-CLOUD = {
-    "d": 16,
-    "hidden": [
-        *("presets", "plots", "transforms", "n", "spectrum", "decay", "rank", "floor"),
-        *("rogue", "block", "rho", "rotation", "tails", "duplicates", "scale", "zeta"),
-    ],
-}
+_HIDDEN = "presets plots transforms n spectrum decay rank floor rogue block rho rotation tails duplicates scale zeta"
+CLOUD = {"d": 16, "hidden": _HIDDEN.split()}
 """Initial state of the playground on this page: few controls, each with a visible effect."""
 FIRST = ("isoscore", "ev_1", "mean_cosine")
 """The measures to begin with; the question below is about them."""

@@ -22,32 +22,22 @@ from isoviz.posthoc.protocol import CataloguedTransform
 PREFIX = "methods_"
 _AS_TRANSFORM = {"isobn": "isobn", "batchnorm": "batch_norm"}
 """Methods that apply a transform to the classifier's input → the transform."""
-_CLOUD = {
-    "d": 16,
-    "n": 600,
-    "spectrum": "power",
-    "decay": 1,
-    "block": 4,
-    "rho": 0.7,
-    "shift": 1,
-    "hidden": [
-        *(
-            "presets",
-            "toolbar",
-            "plots",
-            "d",
-            "n",
-            "spectrum",
-            "rogue",
-            "rotation",
-            "tails",
-            "clusters",
-            "duplicates",
-            "scale",
-        ),
-        "zeta",
-    ],
-}
+_HIDDEN = [
+    "presets",
+    "toolbar",
+    "plots",
+    "d",
+    "n",
+    "spectrum",
+    "rogue",
+    "rotation",
+    "tails",
+    "clusters",
+    "duplicates",
+    "scale",
+    "zeta",
+]
+_CLOUD = {"d": 16, "n": 600, "spectrum": "power", "decay": 1, "block": 4, "rho": 0.7, "shift": 1, "hidden": _HIDDEN}
 """Cloud of the miniature playground: uneven, correlated and off the origin, so that every transform has an effect."""
 
 

@@ -15,7 +15,7 @@ import streamlit as st
 
 from dashboard.server import class_routes
 from dashboard.shared import menu, resources
-from dashboard.shared.visitor import ByLink, ByLogin, Entrance, Open
+from dashboard.shared.visitor import ByLink, ByLogin, Open, SignIn
 from dashboard.streamlit_private import get_validated_redirect_uri, is_authlib_installed, set_option
 from isoviz.access import allowed_hosts
 from isoviz.access.allowed_hosts import AllowedHosts
@@ -31,7 +31,7 @@ OPEN_SET = "ISOVIZ_OPEN_SET"
 _ANY = ("", "0.0.0.0", "::")
 
 
-def settings() -> tuple[AllowedHosts, Entrance]:
+def settings() -> tuple[AllowedHosts, SignIn]:
     """Access settings from the environment and from Streamlit.
 
     Raises:
@@ -49,10 +49,10 @@ def settings() -> tuple[AllowedHosts, Entrance]:
         set_option("server.baseUrlPath", bounds.path)
     if bounds.origins:  # Streamlit checks the WebSocket's origin too
         set_option("server.corsAllowedOrigins", sorted(bounds.origins))
-    return bounds, _entrance(bounds)
+    return bounds, _sign_in(bounds)
 
 
-def _entrance(bounds: AllowedHosts) -> Entrance:
+def _sign_in(bounds: AllowedHosts) -> SignIn:
     if allowed_hosts.switched_on(allowed_hosts.READ_ONLY):
         return Open.READ_ONLY
     if ByLogin.is_configured():
@@ -68,25 +68,25 @@ def _entrance(bounds: AllowedHosts) -> Entrance:
     )
 
 
-def announce(bounds: AllowedHosts, entrance: Entrance, base_url: str) -> None:
+def announce(bounds: AllowedHosts, sign_in: SignIn, base_url: str) -> None:
     """Print the app's address and how to sign in; open a browser if requested."""
     url = bounds.url or _local_url(bounds, base_url)
     print(f"IsoViz is served at {url}", flush=True)
     try:
-        for line in _sign_in_lines(bounds, entrance, url):
+        for line in _sign_in_lines(bounds, sign_in, url):
             print(line, flush=True)
     except StoreError as error:
         print(f"  No one can sign in: {error}", flush=True)
         return
     # removed, so that workers get the same environment with and without a browser
     if os.environ.pop(OPEN_BROWSER, "") and _has_screen():
-        threading.Thread(target=_open_browser, args=(entrance, base_url), name="open-browser", daemon=True).start()
+        threading.Thread(target=_open_browser, args=(sign_in, base_url), name="open-browser", daemon=True).start()
 
 
-def _sign_in_lines(bounds: AllowedHosts, entrance: Entrance, url: str) -> list[str]:
-    if isinstance(entrance, ByLink):
-        current_links = entrance.links()
-        if Role.OPERATOR in entrance.roles:
+def _sign_in_lines(bounds: AllowedHosts, sign_in: SignIn, url: str) -> list[str]:
+    if isinstance(sign_in, ByLink):
+        current_links = sign_in.links()
+        if Role.OPERATOR in sign_in.roles:
             return [
                 f"  Your link:     {current_links.address(url, Role.OPERATOR, *_first_page())}",
                 "  Links for others, as runners or viewers: python -m isoviz links show",
@@ -99,9 +99,9 @@ def _sign_in_lines(bounds: AllowedHosts, entrance: Entrance, url: str) -> list[s
         if not bounds.is_https(_scheme(), url.partition("//")[2].partition("/")[0]):
             lines.append("  Warning: without TLS, others on the network can read the traffic; see docs/security.md.")
         return lines
-    if isinstance(entrance, ByLogin):
+    if isinstance(sign_in, ByLogin):
         return ["  Visitors log in with their account."]
-    if entrance is Open.READ_ONLY:
+    if sign_in is Open.READ_ONLY:
         return ["  Read-only: anyone can look, and no one can start anything."]
     return ["  Warning: no token required. Every account on this machine can use IsoViz with your rights."]
 
@@ -145,7 +145,7 @@ def _has_screen() -> bool:
     return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
 
 
-def _open_browser(entrance: Entrance, base_url: str) -> None:
+def _open_browser(sign_in: SignIn, base_url: str) -> None:
     """Open the browser once the server responds."""
     host = st.get_option("server.address") or ""
     url = _url_of("127.0.0.1" if host in _ANY else host, base_url)
@@ -156,6 +156,6 @@ def _open_browser(entrance: Entrance, base_url: str) -> None:
         except OSError:
             time.sleep(0.1)
     page, query = _first_page()
-    if isinstance(entrance, ByLink):
-        query["token"] = entrance.one_time_secret(max(entrance.roles))
+    if isinstance(sign_in, ByLink):
+        query["token"] = sign_in.one_time_secret(max(sign_in.roles))
     webbrowser.open(f"{url}/{page}?{urlencode(query)}")

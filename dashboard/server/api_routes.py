@@ -72,14 +72,18 @@ async def answer(request: Request) -> Response:
         return await _while_connected(request, operation.run(arguments))
     except HTTPException as error:
         return refusal(error.status_code, IsoVizError(error.detail), error.headers)
-    except AccessError as error:
-        return refusal(403, error)
-    except StoreUnavailableError as error:
-        return refusal(503, error)
-    except StoreError as error:
-        return refusal(404 if error.field == "id" else 409, error)
     except IsoVizError as error:
-        return refusal(400, error)
+        return refusal(_status(error), error)
+
+
+def _status(error: IsoVizError) -> int:
+    if isinstance(error, AccessError):
+        return 403
+    if isinstance(error, StoreUnavailableError):
+        return 503
+    if isinstance(error, StoreError):
+        return 404 if error.field == "id" else 409
+    return 400
 
 
 def _index(operations_by_name: dict[str, Operation]) -> dict[str, Any]:

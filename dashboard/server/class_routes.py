@@ -153,16 +153,13 @@ def _answered(endpoint: Callable[[Request], Awaitable[Response]]) -> Callable[[R
     async def answer(request: Request) -> Response:
         try:
             result = await endpoint(request)
-        except NoClassError as error:
-            raise HTTPException(404, str(error)) from None
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"]))
             raise HTTPException(400, f"{place or 'body'}: {first['msg'][:200]}") from None
-        except AccessError as error:
-            raise HTTPException(403, str(error)) from None
-        except InputError as error:
-            raise HTTPException(400, str(error)) from None
+        except (NoClassError, AccessError, InputError) as error:
+            status = 404 if isinstance(error, NoClassError) else 403 if isinstance(error, AccessError) else 400
+            raise HTTPException(status, str(error)) from None
         result.headers["cache-control"] = "no-store"
         return result
 

@@ -5,7 +5,6 @@ Started by `python -m isoviz app` (or `python -m streamlit run dashboard/server/
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -20,14 +19,11 @@ import streamlit as st  # noqa: E402
 from starlette.middleware import Middleware  # noqa: E402
 
 from dashboard.server import announcing  # noqa: E402
-from dashboard.server.doorway import Doorway  # noqa: E402
-from dashboard.server.page_head import PageHead  # noqa: E402
+from dashboard.server.authentication import Authentication  # noqa: E402
 from dashboard.server.routes import routes  # noqa: E402
 from dashboard.server.upload_quota import UploadQuota  # noqa: E402
 from dashboard.shared import resources, visitor  # noqa: E402
-from dashboard.streamlit_private import close_sessions_in_time, ignore_cache_clearing, keep_uploads_on_disk  # noqa: E402
 from isoviz import limits  # noqa: E402
-from isoviz.access import uploads  # noqa: E402
 from isoviz.errors import InputError  # noqa: E402
 
 # A browser that opens a page requests dozens of small files while the page's script runs. Each switches threads several times and
@@ -39,26 +35,22 @@ os.umask(0o077)
 limits.raise_open_files()
 
 try:
-    ALLOWED, ENTRANCE = announcing.settings()
+    ALLOWED, SIGN_IN = announcing.settings()
 except InputError as error:
     print(f"isoviz: {error}", file=sys.stderr)
     sys.exit(2)
 BASE = (st.get_option("server.baseUrlPath") or "").strip("/")
-visitor.enter_by(ENTRANCE)
-ignore_cache_clearing()
-keep_uploads_on_disk(lambda: uploads.private_folder(resources.store().folder))
+visitor.sign_in_by(SIGN_IN)
 
 
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Runs the queue while the server is running, whether or not a page is open."""
     resources.begin()
-    announcing.announce(ALLOWED, ENTRANCE, BASE)
-    closing = asyncio.create_task(close_sessions_in_time())
+    announcing.announce(ALLOWED, SIGN_IN, BASE)
     try:
         yield
     finally:
-        closing.cancel()
         resources.close()
 
 
@@ -67,8 +59,7 @@ app = st.App(
     lifespan=lifespan,
     routes=routes(BASE),
     middleware=[
-        Middleware(Doorway, entrance=ENTRANCE, allowed=ALLOWED, base_url=BASE),
+        Middleware(Authentication, sign_in=SIGN_IN, allowed=ALLOWED, base_url=BASE),
         Middleware(UploadQuota),
-        Middleware(PageHead, base_url=BASE),
     ],
 )

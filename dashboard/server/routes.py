@@ -1,7 +1,7 @@
-"""The routes behind the components: events after a cursor, arrays as bytes, health, and plotly.js.
+"""The routes behind the components: events after a cursor, arrays, health, and plotly.js.
 
 They make live views cheap: new points need no page rerun. All routes are GET and only read the store. Classes (`class_routes`) and
-programs (`api_routes`) have separate routes. `doorway` admits only visitors, who may see every run, except to `health`, which tells
+programs (`api_routes`) have separate routes. `authentication` admits only visitors, who may see every run, except to `health`, which tells
 others no more than that the app is running.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import gzip
 import hashlib
-import re
 import time
 from collections.abc import Callable, Mapping
 from importlib import resources as package_files
@@ -24,16 +23,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 import isoviz
-from dashboard.server import api_routes, class_routes, view_arrays
+from dashboard.server import api_routes, arrays, class_routes
 from dashboard.shared import resources, visitor, watched
 from isoviz.errors import StoreError
 from isoviz.events import Measured, parse_event
 from isoviz.metrics.record import CloudRecord
 from isoviz.runs.store import StoreUnavailableError
-from isoviz.training import array_file
 
 if TYPE_CHECKING:
-    from isoviz.runs.store import RunRow
+    pass
 
 PREFIX = "isoviz"
 BATCH = 4000
@@ -42,9 +40,6 @@ BATCH = 4000
 EV_SHOWN = 50
 """Explained-variance components in an event; the complete curve is an array."""
 
-_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_FOREVER = "private, max-age=31536000, immutable"
-
 
 def routes(base_url: str = "") -> list[BaseRoute]:
     """All routes, under the path that Streamlit itself is served from (`server.baseUrlPath`)."""
@@ -52,8 +47,8 @@ def routes(base_url: str = "") -> list[BaseRoute]:
     return [
         Route(f"{base}/{PREFIX}/events/{{run}}", _guarded(events), methods=["GET"]),
         Route(f"{base}/{PREFIX}/watched/{{key}}", watched_events, methods=["GET"]),
-        Route(f"{base}/{PREFIX}/arrays/{{run}}/{{epoch:int}}/{{name}}", _guarded(arrays), methods=["GET"]),
-        Route(f"{base}/{PREFIX}/{view_arrays.PATH}", view_arrays.arrays, methods=["GET"]),
+        Route(f"{base}/{PREFIX}/arrays/{{run}}/{{epoch:int}}/{{name}}", _guarded(arrays.of_run), methods=["GET"]),
+        Route(f"{base}/{PREFIX}/views/{{key}}/{{layer:int}}/{{pooling}}/{{name}}", arrays.of_view, methods=["GET"]),
         Route(f"{base}/{PREFIX}/health", _guarded(health), methods=["GET"]),
         Route(f"{base}/{plotly_path()}", plotly_script, methods=["GET"]),
         Route(f"{base}/{basic_plotly_path()}", basic_plotly_script, methods=["GET"]),
@@ -67,7 +62,7 @@ def routes(base_url: str = "") -> list[BaseRoute]:
 
 def events(request: Request) -> Response:
     """`{status, ..., rows: [[seq, event], ...], more}` for the events of a run after `?after=SEQ`."""
-    row = _run_of(request)
+    row = arrays.run_of(request)
     after = _cursor(request)
     rows = resources.every_run().events(row.id, after=after, limit=BATCH)
     document = {
@@ -110,27 +105,6 @@ def watched_events(request: Request) -> Response:
 def _json(document: Mapping[str, Any]) -> Response:
     content = to_json(document, inf_nan_mode="null")
     return Response(content, media_type="application/json", headers={"Cache-Control": "no-store"})
-
-
-def arrays(request: Request) -> Response:
-    """One array of an epoch's artifact as raw little-endian bytes.
-
-    `matrix` is |ρ| in clustered order, one byte per cell (255 = 1), rows 1 … d−1 of the triangle below the diagonal;
-    `order` (int32) is the dimension at each index; `std` and `ev` are float32.
-    """
-    row = _run_of(request)
-    convert = _ARRAYS.get(request.path_params["name"])
-    if convert is None:
-        raise HTTPException(404, f"no such array (allowed: {', '.join(_ARRAYS)})")
-    path = resources.every_run().folder_of(row.id) / "arrays" / f"epoch-{request.path_params['epoch']:03d}.safetensors"
-    if not path.is_file():
-        raise HTTPException(404, "this epoch has not been measured")
-    try:
-        content = convert(array_file.load(path))
-    except (OSError, ValueError, LookupError):
-        raise HTTPException(404, "the file of this epoch's arrays is damaged") from None
-    # The request contains the version (`?v=seq of the event`), so responses can be cached forever.
-    return Response(content, media_type="application/octet-stream", headers={"Cache-Control": _FOREVER})
 
 
 def health(request: Request) -> Response:
@@ -204,14 +178,6 @@ def _slim_cloud(cloud: CloudRecord) -> dict[str, Any]:
 _DROPPED = frozenset({"isotropy", "versions", "data_fingerprint", "model_fingerprint", "traceback"})
 
 
-def _run_of(request: Request) -> RunRow:
-    """The run in the path."""
-    run = request.path_params["run"]
-    if not _RUN_ID.fullmatch(run):
-        raise HTTPException(404, "no such run")
-    return resources.every_run().get(run)
-
-
 def _guarded(endpoint: Callable[[Request], Response]) -> Callable[[Request], Response]:
     """Respond with 404 for a deleted run, and with 503 if the store does not respond, so that the components retry."""
 
@@ -232,27 +198,6 @@ def _cursor(request: Request) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise HTTPException(400, "after: a sequence number of 0 or more")
     return int(text)
-
-
-def _matrix_bytes(stored: Mapping[str, Any]) -> bytes:
-    import numpy as np
-
-    order = stored["order"]
-    matrix = stored["abs_correlation"].astype(np.float32)[np.ix_(order, order)]
-    lower = matrix[np.tril_indices(len(order), k=-1)]
-    return np.rint(255 * np.nan_to_num(lower).clip(0, 1)).astype(np.uint8).tobytes()
-
-
-def _raw(name: str, dtype: str) -> Any:
-    return lambda stored: stored[name].astype(dtype).tobytes()
-
-
-_ARRAYS = {
-    "matrix": _matrix_bytes,
-    "order": _raw("order", "<i4"),
-    "std": _raw("std", "<f4"),
-    "ev": _raw("ev", "<f4"),
-}
 
 
 @functools.cache

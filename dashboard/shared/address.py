@@ -3,38 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import streamlit as st
 
 from dashboard.shared import wording
-from dashboard.streamlit_private import query_params, session_state
 from isoviz.errors import shortened
 
 _TAKEN = "address:taken"
 _REFUSED = "address:refused"
 _MOST_LETTERS = 40
 """Most characters shown of a value."""
-
-_read = query_params.parse_url_param
-
-
-def refuse_infinite_numbers() -> None:
-    """Make Streamlit refuse an infinite number in an address (`1e309`, 400 digits) like any other invalid value.
-
-    Streamlit 1.67 handles only a `ValueError`, but an integer field raises an `OverflowError`.
-    """
-    session_state.parse_url_param = _read_finite
-
-
-def _read_finite(value: str | list[str], value_type: str) -> Any:
-    read = _read(value, value_type)
-    numbers = read if isinstance(read, list) else [read]
-    if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
-        raise ValueError("an infinite number")
-    return read
 
 
 @contextlib.contextmanager

@@ -67,14 +67,7 @@ escape = functools.partial(html.escape, quote=False)
 MARK_LINE: dict[str, Any] = {"width": 1, "color": "rgba(127,134,145,0.9)"}
 NARROW = 0.04
 """If values differ by less, the axis is about this wide, so that nearly equal values look nearly equal."""
-_HOVER = "<br>".join(
-    (
-        "%{customdata[0]}",
-        "%{customdata[1]}",
-        "seed %{customdata[2]}",
-        "%{customdata[3]}<extra>run %{customdata[4]}</extra>",
-    )
-)
+_HOVER = "%{customdata[0]}<br>%{customdata[1]}<br>seed %{customdata[2]}<br>%{customdata[3]}<extra>run %{customdata[4]}</extra>"
 
 MOST_LINES = 24
 """Most lines in a figure against a parameter: more would share colours and dashes, and take seconds to draw."""
@@ -138,16 +131,8 @@ def tradeoff(points: pd.DataFrame, metric: str, measure: Metric, parameter: str)
                 "color": theme.NEUTRAL if coloured else theme.method_colour(slug),
             },
         )
-    figure.update_layout(
-        theme.figure_layout(
-            height=460,
-            xaxis={"title": {"text": escape(measures.with_cloud(measure))}, "type": measure.axis},
-            yaxis={"title": {"text": metric}, **_room(points["value"])},
-            showlegend=True,
-            coloraxis=_colour_axis(values, parameter),
-        )
-    )
-    return figure
+    axes = {"xaxis_type": measure.axis, "yaxis": _room(points["value"]), "coloraxis": _colour_axis(values, parameter)}
+    return theme.titled(figure, escape(measures.with_cloud(measure)), metric, height=460, **axes)
 
 
 def _by_colour(frame: pd.DataFrame, by_value: bool) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -257,19 +242,13 @@ def parameter_map(cells: pd.DataFrame, title: str, labels: tuple[str, str], plac
         ygap=2,
         hovertemplate=f"{escape(labels[0])} %{{x}}<br>{escape(labels[1])} %{{y}}<br>%{{text}}<extra></extra>",
     )
-    figure.update_layout(
-        theme.figure_layout(
-            height=120 + 52 * len(up),
-            xaxis={"title": {"text": escape(labels[0])}, "type": "category"},
-            yaxis={"title": {"text": escape(labels[1])}, "type": "category"},
-            coloraxis={
-                "colorscale": theme.CELL_SCALES["light"],
-                "showscale": cells["mean"].nunique() > 1,
-                "colorbar": {"title": {"text": escape(title)}, "thickness": 12, "outlinewidth": 0},
-            },
-        )
-    )
-    return figure
+    colours = {
+        "colorscale": theme.CELL_SCALES["light"],
+        "showscale": cells["mean"].nunique() > 1,
+        "colorbar": {"title": {"text": escape(title)}, "thickness": 12, "outlinewidth": 0},
+    }
+    axes: dict[str, Any] = {"xaxis_type": "category", "yaxis_type": "category", "coloraxis": colours}
+    return theme.titled(figure, escape(labels[0]), escape(labels[1]), height=120 + 52 * len(up), **axes)
 
 
 def against_parameter(
@@ -321,19 +300,12 @@ def against_parameter(
             line = _level_line(figure, f"{name} {decimals(mean)} (n = {len(part)})", theme.method_colour(slug), place)
             figure.add_hline(y=mean, line=line)
     named = sum(trace.showlegend is not False for trace in figure.data)
-    figure.update_layout(
-        theme.figure_layout(
-            height=340 + 12 * max(0, named - 4),  # room for the legend above
-            xaxis={"title": {"text": escape(parameter)}, **_ticks_at(swept["at"])},
-            yaxis={
-                "title": {"text": escape(label)},
-                "type": axis,
-                **(_room(points[column]) if axis == "linear" else {}),
-            },
-            showlegend=True,
-        )
-    )
-    return figure
+    height = 340 + 12 * max(0, named - 4)  # room for the legend above
+    axes = {
+        "xaxis": _ticks_at(swept["at"]),
+        "yaxis": {"type": axis, **(_room(points[column]) if axis == "linear" else {})},
+    }
+    return theme.titled(figure, escape(parameter), escape(label), height=height, **axes)
 
 
 def _ticks_at(values: Iterable[float]) -> dict[str, Any]:
@@ -386,16 +358,13 @@ def seed_strip(runs: pd.DataFrame, metric: str, measure: Metric, levels: list[tu
     _ring_collapsed(figure, runs.assign(row=runs["row"].map(escape)), "value", "row")
     for index, (title, value) in enumerate(sorted(levels, key=lambda level: level[1])):
         figure.add_vline(x=value, line=_level_line(figure, f"{title} {decimals(value)}", MARK_LINE["color"], index))
-    figure.update_layout(
-        theme.figure_layout(
-            height=130 + 34 * len(rows),
-            xaxis={"title": {"text": escape(metric)}},
-            yaxis={"categoryorder": "array", "categoryarray": [escape(text) for text in reversed(rows)]},
-            showlegend=bool(levels) or bool(runs["collapsed"].any()),
-            margin={"t": 48},
-        )
-    )
-    return figure
+    order = {"categoryorder": "array", "categoryarray": [escape(text) for text in reversed(rows)]}
+    more = {
+        "height": 130 + 34 * len(rows),
+        "showlegend": bool(levels) or bool(runs["collapsed"].any()),
+        "margin": {"t": 48},
+    }
+    return theme.titled(figure, escape(metric), "", yaxis=order, **more)
 
 
 def _run_mark(slug: str, place: int = 0) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -55,11 +54,10 @@ _MIME = {
 }
 """Ending of a file's name → its type."""
 
-_BREAK = re.compile(r"([;\t\r\n])")
-"""What may begin a new cell within a text: spreadsheets of many countries separate cells by semicolons, and do not heed quotes then."""
+_FORMULA = re.compile("(^|[;\\t\\r\\n])(?=[\\s\\0\u00ad\u200b-\u200d\u2060\u3164\ufe0f\ufeff]*[=+@＝＋－＠﹢-])")
+"""Where a spreadsheet would begin a formula: at the start of a cell, or of what semicolons or tabs in a text make one. Signs that
+cannot be seen may come first."""
 _NUMBER = re.compile(r"\s*[+-]\d+(?:[.,]\d+)*(?:e[+-]?\d+)?\s*%?\s*", re.IGNORECASE)
-_FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
-"""Signs without width or ink that Unicode counts as letters or symbols."""
 
 
 def csv(frame: pd.DataFrame) -> bytes:
@@ -69,15 +67,8 @@ def csv(frame: pd.DataFrame) -> bytes:
 
 
 def _unexecuted(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    return "".join(f"'{part}" if _is_formula(part) else part for part in _BREAK.split(value))
-
-
-def _is_formula(text: str) -> bool:
-    """Whether a spreadsheet would run the text, which may begin with signs that cannot be seen, or with a full-width sign."""
-    seen = (sign for sign in text if unicodedata.category(sign)[0] not in "CMZ" and sign not in _FILLERS)
-    return unicodedata.normalize("NFKC", next(seen, "")) in ("=", "+", "-", "@") and not _NUMBER.fullmatch(text)
+    plain = not isinstance(value, str) or _NUMBER.fullmatch(value)
+    return value if plain else _FORMULA.sub(r"\1'", str(value))
 
 
 def latex_table(

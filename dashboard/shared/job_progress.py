@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +23,6 @@ from isoviz.runs.rows import RunRow
 
 TICK = 0.5
 """Seconds between redraws of the progress while a job runs."""
-LOOK = 0.04
-"""Seconds between checks of the jobs: looking is much cheaper than a redraw."""
 
 
 @dataclass(frozen=True)
@@ -112,20 +109,17 @@ def follow(kind: JobKind, state: JobState, name: str = "", *, key: str, retry: b
     return True
 
 
-def watch(
-    jobs: Sequence[WatchedJob], *, key: str, patience: float = 0.0, before: Callable[[], None] | None = None
-) -> None:
+def watch(jobs: Sequence[WatchedJob], *, key: str, before: Callable[[], None] | None = None) -> None:
     """Draw the progress of running jobs; reruns the page when a job has partial results or has ended.
 
     Args:
         key: key of the button that stops all jobs.
-        patience: seconds of frequent checks after each redraw of the progress.
         before: called before the rerun.
     """
-    st.fragment(_watch, run_every=TICK)(jobs, key, patience, before)
+    st.fragment(_watch, run_every=TICK)(jobs, key, before)
 
 
-def _watch(jobs: Sequence[WatchedJob], key: str, patience: float, before: Callable[[], None] | None) -> None:
+def _watch(jobs: Sequence[WatchedJob], key: str, before: Callable[[], None] | None) -> None:
     for job, state in zip(jobs, _states(jobs, before), strict=True):
         name = f"{job.name}: " if job.name else ""
         fraction = state.progress.fraction
@@ -137,10 +131,6 @@ def _watch(jobs: Sequence[WatchedJob], key: str, patience: float, before: Callab
                 actions.attempt(job.stop)
             _rerun(before)
         st.caption("Continues if you leave this page. The link brings you back to it.")
-    until = time.monotonic() + patience
-    while time.monotonic() < until:
-        time.sleep(LOOK)
-        _states(jobs, before)
 
 
 def offer_file(

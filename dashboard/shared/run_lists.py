@@ -1,12 +1,11 @@
-"""Runs of the store as frames: filtered in SQL, and cached until a displayed value changes; the warning about runs that learned nothing.
+"""Runs of the store as frames: filtered in SQL, and cached until a displayed value changes; the warnings
+about runs that learned nothing or cannot be read.
 
 Cached values are shared by all visitors, so do not modify them.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -14,39 +13,26 @@ from typing import Any, Final, TypeVar
 import pandas as pd
 import streamlit as st
 
-from dashboard.shared import resources, tables, wording
+from dashboard.shared import actions, resources, tables, theme, wording
 from isoviz.comparisons import nothing_learned
 from isoviz.errors import StoreError
 from isoviz.runs.naming import method_title
 from isoviz.runs.rows import RunProgress, RunRow, UnreadableRunError
+from isoviz.runs.summaries import RunSummary
 
 T = TypeVar("T")
-
-MOST_CACHED: Final = 64
-"""Most cached frames and figures; the least recently used are removed first."""
-
-_lock = threading.Lock()
-_cache: OrderedDict[Hashable, tuple[str, Any]] = OrderedDict()
 
 
 def cached(key: Hashable, make: Callable[[], T]) -> T:
     """The result of `make`, cached for a key until a run is added or deleted, or its status, name or numbers change."""
     library = resources.library()
-    of_store = (library.key, key)
-    revision = library.revision()  # read first, so that concurrent changes are read again
-    with _lock:
-        entry = _cache.get(of_store)
-        if entry is not None and entry[0] == revision:
-            _cache.move_to_end(of_store)
-            value: T = entry[1]
-            return value
-    value = make()
-    with _lock:
-        _cache[of_store] = (revision, value)
-        _cache.move_to_end(of_store)
-        while len(_cache) > MOST_CACHED:
-            _cache.popitem(last=False)
-    return value
+    made: T = _made(library.key, library.revision(), key, make)
+    return made
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _made(store: str, revision: str, key: Hashable, _make: Callable[[], Any]) -> Any:
+    return _make()
 
 
 def of_address(name: str) -> RunRow | None:
@@ -157,3 +143,52 @@ def with_warnings(table: pd.DataFrame, warnings: Sequence[str]) -> pd.DataFrame:
     """A table for a file, with the warnings in a column if there are any."""
     text = " ".join(warnings)
     return table.assign(**{WARNING: text}) if text else table
+
+
+# ------------------------------------------------------------------------------------------------------ unreadable runs
+
+_UNREADABLE_SHOWN = 5
+"""Most unreadable runs listed."""
+
+
+def show_unreadable() -> None:
+    """Draw a warning that names unreadable runs, with buttons to delete them, if there are any."""
+    try:
+        store = resources.store()
+        runs = _unreadable_runs(store.url, store.revision())
+    except StoreError:  # the page reports it
+        return
+    if not runs:
+        return
+    with st.container(border=True, gap="xsmall"):
+        count = len(runs)
+        st.markdown(
+            f":material/broken_image: **{count} run{'s' if count > 1 else ''} of this store cannot be read.** Tables and figures "
+            "leave them out. Update IsoViz if a newer version wrote them; otherwise delete them."
+        )
+        for run in runs[:_UNREADABLE_SHOWN]:
+            _unreadable_line(run)
+        if count > _UNREADABLE_SHOWN:
+            st.caption(f"and {count - _UNREADABLE_SHOWN} more")
+
+
+@st.cache_data(ttl=5, max_entries=8, show_spinner=False)
+def _unreadable_runs(store_url: str, revision: str) -> list[RunSummary]:
+    """Cached for a few seconds, because every page asks; the first call reads every run of the store."""
+    return resources.store().unreadable()
+
+
+def _unreadable_line(run: RunSummary) -> None:
+    service = resources.service()
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(theme.status_badge("unreadable"), width="content")
+        st.markdown(wording.plain(f"{run.id} {run.name}"), width="content")
+        st.caption(wording.plain(run.unreadable), width="stretch")
+        if run.status == "running":
+            stopped = actions.button("Stop", run=run, key=f"stop-unreadable-{run.id}")
+            changed = stopped and actions.perform(service.stop, run.id)
+        else:
+            deleted = actions.button("Delete", run=run, key=f"delete-unreadable-{run.id}", icon=":material/delete:")
+            changed = deleted and actions.perform(service.delete, run.id)
+        if changed:
+            st.rerun()

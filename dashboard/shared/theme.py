@@ -9,6 +9,7 @@ method needs no entry here.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from isoviz import methods
@@ -185,6 +186,18 @@ def titled(figure: go.Figure, x: str, y: str, **more: Any) -> go.Figure:
     return figure.update_layout(
         figure_layout(**{"xaxis_title": x, "yaxis_title": y, "height": 320, "showlegend": True, **more})
     )
+
+
+def error_bars(
+    middles: Iterable[float | None], ends: Iterable[tuple[float | None, float | None] | None]
+) -> dict[str, Any]:
+    """Plotly's error bars from values with intervals; none where one of them is undefined."""
+    known = [
+        (high - middle, middle - low) if None not in (middle, low, high) else (None, None)  # type: ignore[operator]
+        for middle, (low, high) in ((middle, end or (None, None)) for middle, end in zip(middles, ends, strict=True))
+    ]
+    up, down = ([pair[side] for pair in known] for side in (0, 1))
+    return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "thickness": 1.2, "width": 4}
 
 
 def method_swatch(slug: str) -> str:

@@ -1,6 +1,6 @@
 """The visitor of a page or request, from the cookie that a link or a login set in the browser.
 
-Pages call `current()`; `doorway` and the routes use the same `Entrance`, so a visitor is the same person everywhere.
+Pages call `current()`; `authentication` and the routes use the same `SignIn`, so a visitor is the same person everywhere.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from isoviz.access.visitors import OPERATOR, People, Role, Visitor
 from isoviz.errors import StoreError
 
 
-class Entrance(Protocol):
+class SignIn(Protocol):
     """One way to sign in. `visitor` is called at every request, message and rerun, so revoked access ends immediately."""
 
     def visitor(self, cookies: Mapping[str, str]) -> Visitor | None:
@@ -68,22 +68,11 @@ class ByLink:
         self.roles = frozenset(roles)
         self.class_is_open = class_is_open
         self._lock = threading.Lock()
-        self._read: tuple[tuple[int, int], links.Links] | None = None
         self._once: tuple[str, float, Role] | None = None
 
     def links(self) -> links.Links:
-        """The current links; the file is read again after it was replaced."""
-        folder = self.folder()
-        path = links.path_of(folder)
-        with self._lock:
-            try:
-                stat = path.stat()
-                version = (stat.st_ino, stat.st_mtime_ns)
-            except FileNotFoundError:
-                version = (0, 0)
-            if self._read is None or self._read[0] != version:
-                self._read = version, links.read(folder)
-            return self._read[1]
+        """The current links."""
+        return links.read(self.folder())
 
     def one_time_secret(self, role: Role, seconds: float = 60.0) -> str:
         """A secret that works once. The server passes it to the browser on the command line, which every account of the
@@ -198,13 +187,13 @@ _SCOPE = "isoviz.visitor"
 _STUDENT = "student"
 """Begins the cookie of a viewer who joined a class with its code, in place of the role."""
 _ROLES = {role.name.lower(): role for role in Role}
-_entrance: Entrance | None = None
+_sign_in: SignIn | None = None
 
 
-def enter_by(entrance: Entrance | None) -> None:
+def sign_in_by(sign_in: SignIn | None) -> None:
     """Set how visitors sign in on this server."""
-    global _entrance
-    _entrance = entrance
+    global _sign_in
+    _sign_in = sign_in
 
 
 def current() -> Visitor:
@@ -213,11 +202,11 @@ def current() -> Visitor:
     Stops the script, with a message, if the visitor's link or login has ended. Without a server, in tests and `isoviz freeze`, it is
     the operator.
     """
-    if _entrance is None:
+    if _sign_in is None:
         if _served():  # started by `streamlit run dashboard/app.py`, without access control
             _stop("This app was started without its access control. Start it with `python -m isoviz app`.")
         return OPERATOR
-    visitor = _entrance.visitor(st.context.cookies)
+    visitor = _sign_in.visitor(st.context.cookies)
     if visitor is None:
         _stop("Your link or login has expired. Request a new link, or reload the page to log in again.")
         raise AssertionError("the script has stopped")
@@ -226,28 +215,28 @@ def current() -> Visitor:
 
 def viewers_secret() -> str | None:
     """The secret of the viewer link, if visitors sign in by link: a teacher's students join as viewers."""
-    if not isinstance(_entrance, ByLink) or Role.VIEWER not in _entrance.roles:
+    if not isinstance(_sign_in, ByLink) or Role.VIEWER not in _sign_in.roles:
         return None
-    return _entrance.links().secrets[Role.VIEWER]
+    return _sign_in.links().secrets[Role.VIEWER]
 
 
 def offer_logout() -> None:
     """Log-out button in the sidebar of a logged-in visitor."""
-    if isinstance(_entrance, ByLogin):
+    if isinstance(_sign_in, ByLogin):
         st.sidebar.button("Log out", on_click=st.logout, icon=":material/logout:", help=f"You are {current().id}.")
 
 
 def note_request(scope: MutableMapping[str, Any], visitor: Visitor) -> None:
-    """Attach the visitor to a request that `doorway` has admitted."""
+    """Attach the visitor to a request that `authentication` has admitted."""
     scope[_SCOPE] = visitor
 
 
 def of_request(scope: Mapping[str, Any]) -> Visitor | None:
-    """The visitor of a request; None if it did not pass `doorway`. In tests without a server, the operator."""
+    """The visitor of a request; None if it did not pass `authentication`. In tests without a server, the operator."""
     visitor = scope.get(_SCOPE)
     if isinstance(visitor, Visitor):
         return visitor
-    return OPERATOR if _entrance is None and not _served() else None
+    return OPERATOR if _sign_in is None and not _served() else None
 
 
 def _stop(message: str) -> None:

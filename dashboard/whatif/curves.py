@@ -70,7 +70,7 @@ def controls(view: View) -> Curve | None:
     return Curve(axis_choice[str(axis)], readouts[str(readout)], pending, container)
 
 
-def draw(view: View, key: str, curve: Curve, until: float) -> None:
+def draw(view: View, key: str, curve: Curve) -> None:
     """The curve once all points are computed, and its best value."""
     engine, steps, axis = view.engine, view.steps, curve.axis
     slug, total = curve.readout.slug, len(axis.values)
@@ -81,11 +81,8 @@ def draw(view: View, key: str, curve: Curve, until: float) -> None:
             Rank.FOLLOW,
             f"{key}|curve|{chains.write(steps)}|{axis.place}|{axis.name}|{slug}",
             curve.pending,
-            until,
             what=lambda: f"{len(cached_curve(engine, steps, axis, slug))} of {total} values",
         )
-        if points is None:
-            return
     curve.pending.empty()
     with curve.container:
         first, last = (axis.moved(steps, axis.values[end])[axis.place].title for end in (0, -1))

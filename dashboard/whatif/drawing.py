@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.components.figure import Prepared, draw, prepared
-from dashboard.shared import downloads, explanations, exported, wording
+from dashboard.shared import downloads, explanations, exported, map_figure, wording
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.exported import ExportedTable
 from dashboard.whatif import plots
 from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX
+from isoviz.metrics.cloud import draw as sampled
 from isoviz.metrics.protocol import Metric
 from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.readouts.division import Division
@@ -81,6 +82,8 @@ _TILES: Final = 4
 _NUMBERS: Final = ("Before", "After", "Change", "95 % from", "to")
 """Columns of the table of read-outs."""
 PENDING: Final = "pending"
+DRAWN: Final = 1_500
+"""Most points drawn on a map: a random sample, the same for both maps."""
 NO_STEPS: Final = "no transform"
 LONGEST_TITLE: Final = 20
 """Longest title of a tile in characters; longer titles are replaced by the metric's heading."""
@@ -391,7 +394,7 @@ def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> 
     embeddings = view.embeddings
     names = list(embeddings.facts["label_names"]) if embeddings.facts["kind"] == "classification" else []
     n = len(embeddings.labels)
-    sample = f"{plots.DRAWN:,} of them, drawn at random with seed 0" if n > plots.DRAWN else "all of them"
+    sample = f"{DRAWN:,} of them, drawn at random with seed 0" if n > DRAWN else "all of them"
     with view.figures:
         for column, name, title, shown, d, chain in zip(
             st.columns(2, gap="large"),
@@ -405,7 +408,7 @@ def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> 
             with column:
                 figure = _map(shown.map, shown.map_shares, embeddings.labels, names, embeddings.key, embeddings.texts)
                 text = f"{title}: {n} validation rows along their two strongest components, by label"
-                about = f"n = {n:,}, d = {d} · {chain}" + (f" · {sample}" if n > plots.DRAWN else "")
+                about = f"n = {n:,}, d = {d} · {chain}" + (f" · {sample}" if n > DRAWN else "")
                 figure_card(view, name, figure, about, words=text, title=title, of_rows=True)
         st.caption(
             wording.plain(f"{view.cloud(n)}, {_dimensions(start.d, answer.d)}; {sample}, coloured by label.")
@@ -427,7 +430,12 @@ def _map(
 ) -> Prepared:
     """Cached for a cloud under a chain; `content_key` is the embeddings' key, because the texts are not hashed."""
     del content_key
-    return prepared(plots.cloud_map(places, shares, labels, names, _texts))
+    rows = sampled(len(places), DRAWN)
+    values = [names[int(code)] for code in labels[rows]] if names else labels[rows]
+    axes = [f"component {number} ({100 * share:.0f} % of the variance)" for number, share in enumerate(shares, 1)]
+    texts, colours = [_texts[row] for row in rows], pd.Series(values, name="label")
+    figure = map_figure.cloud_map(places[rows], axes, colours, texts, compact=True, webgl=len(rows) > 1_000)
+    return prepared(figure.update_layout(height=360, dragmode="zoom"))
 
 
 def _points(embeddings: Embeddings, start: Answer, answer: Answer, first: Full, full: Full) -> pd.DataFrame:

@@ -6,8 +6,6 @@ visitor's next move interrupts the wait; figures stay on screen until their data
 
 from __future__ import annotations
 
-import time
-
 import streamlit as st
 
 from dashboard.components.copy_link import copy_link
@@ -77,13 +75,12 @@ def draw(run: RunRow | None, key: str, part: Cloud | Part = "shown") -> None:
 def _follow(view: View, card: Card | None, key: str) -> None:
     """The instant numbers as soon as they are available, then everything else. The visitor's next move interrupts this."""
     engine, steps = view.engine, view.steps
-    until = time.monotonic() + waiting.PATIENCE
 
     def prepare(missing: NotReadyError) -> bool:
         drawing.numbers(view, engine.cached_answer(()), None, None, None)
         return waiting.train_layer(missing.request, view.summary)
 
-    both = waiting.answers(engine, steps, key, view.summary, until, prepare)
+    both = waiting.answers(engine, steps, key, view.summary, prepare)
     if both is None:
         return
     start, answer = both
@@ -104,12 +101,9 @@ def _follow(view: View, card: Card | None, key: str) -> None:
             Rank.FOLLOW,
             f"{key}|{Rank.FOLLOW.name}|{chains.write(steps)}",
             view.summary,
-            until,
             what="intervals and slow read-outs" if card else "refitted head, intervals, TwoNN, map",
             lead=drawing.lead(start, answer, steps),
         )
-        if full is None:
-            return
         first = engine.full(())
         drawing.numbers(view, start, answer, first, full)
         if card is not None:
@@ -121,7 +115,7 @@ def _follow(view: View, card: Card | None, key: str) -> None:
     else:
         drawing.cosines(view, first, full)
     if curve is not None:
-        curves.draw(view, key, curve, until)
+        curves.draw(view, key, curve)
     with view.below:
         export_panel.draw(view, full)
         export_panel.offer_page(view)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -10,20 +10,11 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dashboard.shared import theme, wording
-from isoviz.metrics.cloud import draw
+from dashboard.shared import theme
 from isoviz.readouts.cosines import BINS, Cosines
 from isoviz.whatif.curves import CurvePoint
 
 BEFORE, AFTER = "#7f8691", theme.PALETTE[0]
-DRAWN = 1_500
-"""Most points drawn on a map: a random sample, the same for both maps."""
-
-_PARTS, _TO_A_PART = 12, 50
-"""Number of parts in which each class of a map is drawn, alternating with other classes so that none covers another; fewer for
-small classes."""
-
-_SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "pentagon")
 
 
 def spectrum(before: NDArray[np.float64], after: NDArray[np.float64] | None, d: int) -> go.Figure:
@@ -37,15 +28,7 @@ def spectrum(before: NDArray[np.float64], after: NDArray[np.float64] | None, d: 
     _line(figure, count[: len(before)], before, "no transform", colour=BEFORE, dash="dash", hovertemplate=hover)
     if after is not None:
         _line(figure, count[: len(after)], after, "after", colour=AFTER, hovertemplate=hover)
-    figure.update_layout(
-        theme.figure_layout(
-            height=320,
-            xaxis={"title": {"text": "k"}},
-            yaxis={"title": {"text": "EV_k"}, "range": [0, 1.02]},
-            showlegend=True,
-        )
-    )
-    return figure
+    return theme.titled(figure, "k", "EV_k", yaxis_range=[0, 1.02])
 
 
 def _line(
@@ -64,74 +47,6 @@ def _line(
     figure.add_scatter(x=x.tolist(), y=y.tolist(), mode="lines", line=line, name=name, **hover)
 
 
-def cloud_map(
-    places: NDArray[np.float32],
-    shares: tuple[float, float],
-    labels: NDArray[np.generic],
-    names: Sequence[str],
-    texts: Sequence[str],
-) -> go.Figure:
-    """The two strongest principal components of a cloud, one mark per validation row.
-
-    Args:
-        places: (n, 2) coordinates.
-        shares: shares of the variance, for the axis titles.
-        labels: (n,) class codes, or numbers that become a colour.
-        names: names of the classes; empty for numbers.
-        texts: texts of the rows, shown on hover.
-    """
-    figure = go.Figure()
-    rows = draw(len(places), DRAWN)
-    kind = go.Scattergl if len(rows) > 1_000 else go.Scatter
-    groups = [(name, rows[labels[rows] == code]) for code, name in enumerate(names)] or [("", rows)]
-    *colours, _ = theme.POINT_PALETTES["light"]  # the browser substitutes the dark palette
-    for number, name, first, members in _in_turn(groups):
-        marker = {"size": 6, "opacity": 0.85, "symbol": _SYMBOLS[number % len(_SYMBOLS)]}
-        if names:
-            marker["color"] = colours[number % len(colours)]
-        else:
-            marker |= {"color": labels[members].tolist(), "coloraxis": "coloraxis"}
-        figure.add_trace(
-            kind(
-                x=places[members, 0].tolist(),
-                y=places[members, 1].tolist(),
-                mode="markers",
-                marker=marker,
-                name=escape(name),
-                legendgroup=escape(name),
-                showlegend=bool(names) and first,
-                customdata=[escape(wording.cut(texts[row])) for row in members],
-                hovertemplate="%{customdata}<extra>" + escape(name) + "</extra>",
-            )
-        )
-    figure.update_layout(
-        theme.figure_layout(
-            height=360,
-            xaxis={"title": {"text": f"component 1 ({100 * shares[0]:.0f} % of the variance)"}},
-            yaxis={
-                "title": {"text": f"component 2 ({100 * shares[1]:.0f} %)"},
-                "scaleanchor": "x",
-                "scaleratio": 1,
-            },
-            showlegend=bool(names),
-        )
-    )
-    if not names:
-        bar = {"title": {"text": "label"}, "thickness": 12, "outlinewidth": 0}
-        figure.update_layout(coloraxis={"colorscale": theme.POINT_SCALES["light"], "colorbar": bar})
-    return figure
-
-
-def _in_turn(groups: Sequence[tuple[str, NDArray[np.int64]]]) -> Iterator[tuple[int, str, bool, NDArray[np.int64]]]:
-    """For each trace: number and name of a group, whether it is the group's first trace, and its rows. Deterministic random order."""
-    turns = max(1, min(_PARTS, sum(len(rows) for _, rows in groups) // _TO_A_PART))
-    generator = np.random.default_rng(0)
-    parts = [np.array_split(generator.permutation(rows), turns) for _, rows in groups]
-    for turn in range(turns):
-        for number, (name, _) in enumerate(groups):
-            yield number, name, turn == 0, parts[number][turn]
-
-
 def cosines(before: Cosines, after: Cosines | None) -> go.Figure:
     """Shares of random pairs (solid) and of nearest rows (dotted) by their cosine."""
     figure = go.Figure()
@@ -143,43 +58,29 @@ def cosines(before: Cosines, after: Cosines | None) -> go.Figure:
             share = np.histogram(values, BINS)[0] / max(1, len(values))
             hover = "cosine %{x:.2f}: %{y:.1%}"
             _line(figure, middle, share, f"{label}, {name}", colour=colour, dash=dash, shape="hvh", hovertemplate=hover)
-    figure.update_layout(
-        theme.figure_layout(
-            height=300,
-            xaxis={"title": {"text": "cosine"}, "range": [-1, 1]},
-            yaxis={"title": {"text": "share"}, "tickformat": ".0%", "rangemode": "tozero"},
-            showlegend=True,
-        )
-    )
-    return figure
+    axes = {"xaxis_range": [-1, 1], "yaxis_tickformat": ".0%", "yaxis_rangemode": "tozero"}
+    return theme.titled(figure, "cosine", "share", height=300, **axes)
 
 
 def curve(points: Sequence[CurvePoint], parameter: str, readout: str, current: float | None) -> go.Figure:
     """A read-out over a parameter above, IsoScore below. Values are evenly spaced, because grids may be linear or logarithmic."""
     figure = go.Figure()
     names = [f"{point.value:g}" for point in points]
-    readouts = [(point.readout, point.change.value, point.change.low, point.change.high) for point in points]
-    scores = [(point.isoscore, point.isoscore, point.isoscore_low, point.isoscore_high) for point in points]
+    readouts = [(point.readout, point.change.value, (point.change.low, point.change.high)) for point in points]
+    scores = [(point.isoscore, point.isoscore, (point.isoscore_low, point.isoscore_high)) for point in points]
     for title, axis, measured, colour in (
         (readout, "y", readouts, AFTER),
         ("IsoScore", "y2", scores, theme.PALETTE[1]),
     ):
-        values, middles, lows, highs = np.array(measured, dtype=float).T
+        values, middles, ends = zip(*measured, strict=True)
         figure.add_scatter(
             x=names,
-            y=_defined(values),
+            y=values,
             yaxis=axis,
             mode="lines+markers",
             line={"color": colour, "width": 2},
             marker={"size": [11 if point.value == current else 7 for point in points]},
-            error_y={
-                "type": "data",
-                "symmetric": False,
-                "array": _defined(highs - middles),
-                "arrayminus": _defined(middles - lows),
-                "thickness": 1.2,
-                "width": 4,
-            },
+            error_y=theme.error_bars(middles, ends),
             name=title,
             hovertemplate=f"{escape(parameter)} = %{{x}}<br>{escape(title)} %{{y:.4f}}<extra></extra>",
         )
@@ -194,18 +95,6 @@ def curve(points: Sequence[CurvePoint], parameter: str, readout: str, current: f
             name="no transform",
             hovertemplate="no transform: %{y:.4f}<extra></extra>",
         )
-    figure.update_layout(
-        theme.figure_layout(
-            height=440,
-            xaxis={"title": {"text": parameter}, "type": "category", "anchor": "y2"},
-            yaxis={"title": {"text": readout}, "domain": [0.46, 1.0]},
-            yaxis2={"title": {"text": "IsoScore"}, "domain": [0.0, 0.38], "rangemode": "tozero"},
-            showlegend=True,
-        )
-    )
-    return figure
-
-
-def _defined(values: NDArray[np.float64]) -> list[float | None]:
-    """None for each value that is not defined."""
-    return [None if np.isnan(value) else float(value) for value in values]
+    below = {"title": {"text": "IsoScore"}, "domain": [0.0, 0.38], "rangemode": "tozero"}
+    axes = {"xaxis_type": "category", "xaxis_anchor": "y2", "yaxis_domain": [0.46, 1.0], "yaxis2": below}
+    return theme.titled(figure, parameter, readout, height=440, **axes)

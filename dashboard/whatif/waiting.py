@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.shared import job_progress, resources
-from dashboard.streamlit_private import session_id, session_is_open
+from dashboard.streamlit_private import StopException, session_id, session_is_open
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import IsoVizError
 from isoviz.whatif import chains
@@ -29,12 +28,6 @@ LOOK = 0.1
 UNNOTICED = 0.25
 """Seconds before the page shows `pending`."""
 
-PATIENCE = 60.0
-"""Seconds that a page waits for slow results; after that, it shows a button to check again."""
-
-CHECK = PREFIX + "offer_check"
-"""Key of that button."""
-
 _WAITED = PREFIX + "layer_waited"
 """Session key: request of the layer that this visitor waits for."""
 VIEWER = PREFIX + "viewer"
@@ -46,12 +39,11 @@ def wait_for(
     rank: Rank,
     key: str,
     place: DeltaGenerator,
-    until: float,
     *,
     what: str | Callable[[], str],
     lead: str = "",
 ) -> Any:
-    """The scheduler's result; None if it takes too long. The visitor's next move can interrupt the wait.
+    """The scheduler's result. The visitor's next move can interrupt the wait.
 
     Args:
         key: key of the question; viewers with the same key share one result.
@@ -61,15 +53,14 @@ def wait_for(
     """
     viewer = st.session_state.setdefault(VIEWER, secrets.token_hex(8))
     session = session_id() or ""
-    asked = functools.partial(SCHEDULER.submit, viewer, key, work, rank, is_here=lambda: session_is_open(session))
     began = time.monotonic()
-    future = asked()
+    future = SCHEDULER.submit(viewer, key, work, rank, is_here=lambda: session_is_open(session))
     drawn = ""
     while not future.done():
         wait([future], LOOK)
         _ = st.session_state[VIEWER]  # Streamlit interrupts this run here if the visitor has moved something
-        if future.cancelled():  # the connection was lost for a moment
-            future = asked()
+        if future.cancelled():  # the tab is closed, or asks again once it is connected again
+            raise StopException
         seconds = time.monotonic() - began
         if future.done() or seconds < UNNOTICED:
             continue
@@ -78,12 +69,6 @@ def wait_for(
         if text != drawn:
             place.markdown(f"{lead} :gray[:material/hourglass_top: {text}]")
             drawn = text
-        if time.monotonic() > until:
-            with place.container():
-                st.markdown(lead)
-                st.caption("Still computing.")
-                st.button("Check again", key=CHECK, icon=":material/refresh:")
-            return None
     error = future.exception()
     if isinstance(error, (IsoVizError, NotReadyError)):
         raise error
@@ -97,14 +82,13 @@ def answers(
     steps: Sequence[Step],
     key: str,
     place: DeltaGenerator,
-    until: float,
     prepare: Callable[[NotReadyError], bool],
 ) -> tuple[Answer, Answer] | None:
-    """The instant numbers without and with a chain; None if they take too long.
+    """The instant numbers without and with a chain; None if an image cannot be built yet.
 
     Args:
         key: key of the vectors.
-        place, until: as for `wait_for`.
+        place: as for `wait_for`.
         prepare: called if an image must be built first; False gives up.
     """
     start, answer = engine.cached_answer(()), engine.cached_answer(steps)
@@ -119,7 +103,7 @@ def answers(
     while True:
         try:
             question = f"{key}|{rank.name}|{chains.write(steps)}"
-            both: tuple[Answer, Answer] | None = wait_for(compute, rank, question, place, until, what="the numbers")
+            both: tuple[Answer, Answer] | None = wait_for(compute, rank, question, place, what="the numbers")
             return both
         except NotReadyError as error:
             if not prepare(error):

@@ -51,14 +51,3 @@ def test_look_progress_profile_and_the_same_by_its_address(server: Server, open_
     expect(other.get_by_role("heading", name=f"Layer {depth}, mean of the tokens")).to_be_visible()
     becomes(other, lambda: lines(other), shown)
     becomes(other, lambda: fits(other), True)
-
-
-def test_leaving_the_page_stops_nothing_and_the_button_does(server: Server, open_tab: OpenTab) -> None:
-    page = open_tab(f"{server.url}/explore?explore_rows=500")
-    page.get_by_role("button", name="Analyse").click()
-    expect(page.get_by_role("button", name="Stop")).to_be_visible()
-    page.get_by_role("link", name="Results").first.click()
-    expect(page.get_by_role("heading", name="Results", exact=True)).to_be_visible()
-    second = open_tab(f"{server.url}/explore?explore_rows=500")  # another person sees the same job
-    second.get_by_role("button", name="Stop").click()
-    expect(second.get_by_text("Pick a model and a task, then press Analyse")).to_be_visible()

@@ -19,17 +19,6 @@ FIGURES = [
     "output",
 ]
 
-WATCH = """() => {
-  globalThis.seen = [];
-  const look = () => {
-    for (const svg of document.querySelectorAll(".ivz-figure-frame .main-svg:first-child")) {
-      const name = svg.closest("[class*=st-key-explore_]").className.match(/st-key-explore_(\\w+)/)[1];
-      if (!seen.some(([known]) => known === name)) seen.push([name, performance.now(), svg.getBoundingClientRect().top + scrollY]);
-    }
-  };
-  const observe = () => new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
-  document.addEventListener("DOMContentLoaded", observe);
-}"""
 FILLED = """frame => {
   const [svg, plot] = [frame.querySelector(".main-svg"), frame.querySelector(".js-plotly-plot")];
   return svg.clientWidth === plot.clientWidth && svg.clientHeight === plot.clientHeight;
@@ -43,33 +32,13 @@ def _a_view(server: Server) -> None:
     keep_view(ROWS)
 
 
-def test_first_picture_needs_the_small_script_alone(server: Server, open_tab: OpenTab) -> None:
-    page = open_tab("about:blank", width=1440)
-    page.add_init_script(f"({WATCH})()")
-    page.goto(f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}")
+def test_figures_need_the_small_script_and_are_redrawn_in_place(server: Server, open_tab: OpenTab) -> None:
+    page = open_tab(f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)
     expect(page.locator(".ivz-figure-frame .main-svg:first-child")).to_have_count(len(FIGURES), timeout=LONG)
     expect(page.locator(".ivz-map-plot .main-svg").first).to_be_visible(timeout=LONG)
-    expect(page.locator("[data-testid=stDataFrame]").first).to_be_attached(timeout=LONG)
+    assert page.evaluate(ASKED, routes.plotly_path()) is None  # the map needs only the basic script, too
+    assert page.evaluate(ASKED, "SyntaxHighlighter") is None
 
-    seen: list[tuple[str, float, float]] = page.evaluate("seen")
-    assert {name for name, _, _ in seen} == set(FIGURES)
-    first = seen[0][1]  # mostly the profile: React may show a part of the page later than those below it
-    small = page.evaluate(ASKED, routes.basic_plotly_path())
-    loaded = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
-    assert small < loaded < first  # by the page's HTML, before Streamlit's scripts have run
-    full, code = page.evaluate(ASKED, routes.plotly_path()), page.evaluate(ASKED, "SyntaxHighlighter")
-    assert full is None and code is None  # the map needs only the basic script, too
-
-    page.locator(".st-key-explore_size").get_by_text("3-D", exact=True).click()
-    expect(page.locator(".ivz-map-plot .gl-container canvas").first).to_be_visible(timeout=LONG)
-    assert page.evaluate("Boolean(isovizBasicPlotly.react) && Plotly !== isovizBasicPlotly")  # each under its own name
-    page.locator(".st-key-explore_size").get_by_text("2-D", exact=True).click()
-    expect(page.locator(".ivz-map-points")).to_be_visible()
-    page.wait_for_function("() => document.querySelector('.ivz-map-plot')._fullLayout.dragmode === 'lasso'")
-
-
-def test_figure_is_redrawn_in_place(server: Server, open_tab: OpenTab) -> None:
-    page = open_tab(f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)
     frame = page.locator(".st-key-explore_profile .ivz-figure-frame")
     plot = frame.locator(".js-plotly-plot")
     expect(plot.locator(".main-svg").first).to_be_visible(timeout=LONG)
@@ -87,6 +56,12 @@ def test_figure_is_redrawn_in_place(server: Server, open_tab: OpenTab) -> None:
     )
     assert plot.get_attribute("data-mark") == "same node"
     assert plot.evaluate("plot => plot._fullLayout.xaxis.range") == [1, 2]  # zoomed still
+
+    page.locator(".st-key-explore_size").get_by_text("3-D", exact=True).click()
+    expect(page.locator(".ivz-map-plot .gl-container canvas").first).to_be_visible(timeout=LONG)
+    assert page.evaluate("Boolean(isovizBasicPlotly.react) && Plotly !== isovizBasicPlotly")  # each under its own name
+    page.locator(".st-key-explore_size").get_by_text("2-D", exact=True).click()
+    expect(page.locator(".ivz-map-points")).to_be_visible()
 
     page.set_viewport_size({"width": 700, "height": 900})
     page.wait_for_function(FILLED, arg=frame.element_handle())

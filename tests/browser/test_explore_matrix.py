@@ -34,21 +34,29 @@ def ready(page: Page, count: int) -> list[Locator]:
     return [matrix.nth(index) for index in range(count)]
 
 
-def test_the_matrix_tells_and_saves_what_is_stored(
+def test_matrices_tell_and_save_what_is_stored_in_one_order_or_their_own(
     server: Server, view: ViewResult, open_tab: OpenTab, tmp_path: Path
 ) -> None:
-    page = open_tab(f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)
-    (matrix,) = ready(page, 1)
+    address = f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}&explore_views=2&explore2_rows={ROWS}&explore2_layer=1"
+    page = open_tab(f"{address}&explore_order=as+in+view+1", width=1440)
+    first, second = ready(page, 2)
     cells, order = view.matrix(4, "cls")
-    becomes(page, lambda: hovered(matrix, 20, 3, 128), (order[20], order[3], f"{cells[20, 3] / 255:.2f}"))
-    matrix.get_by_label("Zoom in").click()  # the middle half
-    becomes(page, lambda: hovered(matrix, 0, 5, 64), (order[32], order[37], f"{cells[32, 37] / 255:.2f}"))
-    matrix.get_by_role("button", name="All").click()
+    other, order_of_own = view.matrix(1, "cls")
+    position = np.argsort(order_of_own)
+    readout = f"{other[position[order[20]], position[order[3]]] / 255:.2f}"
+    becomes(page, lambda: hovered(first, 20, 3, 128), (order[20], order[3], f"{cells[20, 3] / 255:.2f}"))
+    becomes(page, lambda: hovered(second, 20, 3, 128), (order[20], order[3], readout))
+    page.locator(".st-key-explore_order").get_by_text("own", exact=True).click()
+    expect(page.get_by_text("as in view 1")).to_be_visible()
+    becomes(page, lambda: hovered(second, 20, 3, 128), (order_of_own[20], order_of_own[3], f"{other[20, 3] / 255:.2f}"))
+    first.get_by_label("Zoom in").click()  # the middle half
+    becomes(page, lambda: hovered(first, 0, 5, 64), (order[32], order[37], f"{cells[32, 37] / 255:.2f}"))
+    first.get_by_role("button", name="All").click()
 
     saved: dict[str, bytes] = {}
     for format in ("csv", "svg", "png"):
         with page.expect_download() as got:
-            matrix.get_by_role("button", name=format.upper(), exact=True).click()
+            first.get_by_role("button", name=format.upper(), exact=True).click()
         assert (
             got.value.suggested_filename
             == f"explore-demo-tiny-bert-demo-acceptability-validation-correlation-layer4-cls.{format}"
@@ -61,24 +69,8 @@ def test_the_matrix_tells_and_saves_what_is_stored(
     assert saved["svg"].startswith(b"<svg") and b"layer 4" in saved["svg"]
     assert saved["png"].startswith(b"\x89PNG") and len(saved["png"]) > 10_000
 
-
-def test_views_side_by_side_in_one_order_light_and_dark(server: Server, view: ViewResult, open_tab: OpenTab) -> None:
-    address = f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}&explore_views=2&explore2_rows={ROWS}&explore2_layer=1"
-    page = open_tab(f"{address}&explore_order=as+in+view+1", width=1440)
-    first, second = ready(page, 2)
-    _, order = view.matrix(4, "cls")
-    cells, order_of_own = view.matrix(1, "cls")
-    position = np.argsort(order_of_own)
-    readout = f"{cells[position[order[20]], position[order[3]]] / 255:.2f}"
-    becomes(page, lambda: (hovered(first, 20, 3, 128) or ())[:2], (order[20], order[3]))
-    becomes(page, lambda: hovered(second, 20, 3, 128), (order[20], order[3], readout))
-    page.locator(".st-key-explore_order").get_by_text("own", exact=True).click()
-    expect(page.get_by_text("as in view 1")).to_be_visible()
-    becomes(page, lambda: hovered(second, 20, 3, 128), (order_of_own[20], order_of_own[3], f"{cells[20, 3] / 255:.2f}"))
-
     becomes(page, lambda: first.locator("canvas").evaluate(BRIGHTNESS) > 0.5, True)
-    night = open_tab(address, dark=True, width=390)
-    dark, _ = ready(night, 2)
-    # weak correlations look like the page behind them
-    becomes(night, lambda: dark.locator("canvas").evaluate(BRIGHTNESS) < 0.5, True)
-    becomes(night, lambda: fits(night), True)
+    page.emulate_media(color_scheme="dark")  # weak correlations look like the page behind them
+    becomes(page, lambda: first.locator("canvas").evaluate(BRIGHTNESS) < 0.5, True)
+    page.set_viewport_size({"width": 390, "height": 900})
+    becomes(page, lambda: fits(page), True)

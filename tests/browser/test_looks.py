@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
-from dashboard.shared.timing import Estimate
 from tests.browser.conftest import OpenTab, Server, becomes, steady
 from tests.dashboard.made_up import config, finish
 from tests.story import Story
@@ -83,22 +81,3 @@ def test_a_press_on_a_mark_opens_its_run_also_on_a_phone(server: Server, open_ta
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.wait_for_function("() => location.pathname.endsWith('/run') && location.search.startsWith('?id=')")
     expect(page.get_by_role("heading", level=1)).to_contain_text("on demo/acceptability")
-
-
-CUT_OFF = """(value, words) => {
-  let text = value;
-  while (text.firstElementChild) text = text.firstElementChild;
-  text.textContent = words;
-  return [value, ...value.querySelectorAll("*")].some((part) => part.scrollWidth > part.clientWidth);
-}"""
-
-
-def test_the_longest_time_of_a_launch_is_not_cut_off(server: Server, open_tab: OpenTab) -> None:
-    words = Estimate(seconds=59 * 60 + 59.0, unknown=1, recorded=0).words()
-    assert len(words) >= 20
-    page = open_tab(f"{server.url}/train", width=1280)
-    time = page.get_by_test_id("stMetricValue").nth(1)
-    expect(time).to_have_text(re.compile("^(about|more than|unknown)"))
-    assert time.evaluate(CUT_OFF, words) is False
-    page.set_viewport_size({"width": 1440, "height": 900})
-    becomes(page, lambda: time.evaluate(CUT_OFF, words), False)

@@ -2,40 +2,9 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenTab, Server, fits
-
-COMPUTING = 600_000
-"""Milliseconds for the study: it takes 25 s of an idle processor, and other tests run at the same time."""
-
-
-def names(page: Page) -> list[str]:
-    """Of the lines that the page's first figure has in its legend."""
-    script = "plot => plot.data.filter(t => t.showlegend !== false).map(t => t.name)"
-    titles: list[str] = page.locator(".js-plotly-plot").first.evaluate(script)
-    return titles
-
-
-def test_a_quick_study_to_its_finished_picture(server: Server, open_tab: OpenTab) -> None:
-    page = open_tab(server.url)
-    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Papers").click()
-    expect(page.get_by_role("heading", name="Which claims hold here?")).to_be_visible()
-    page.get_by_role("radio", name="I-STAR").click()
-    expect(page.get_by_role("heading", name="Figure 2 ·")).to_be_visible()
-    figure = page.locator(".js-plotly-plot")
-    expect(figure.locator(".main-svg").first).to_be_visible()  # recorded, before anything is pressed
-    expect(page.get_by_text("Recorded 20")).to_be_visible()
-    assert "unbiased estimate" in names(page)
-    page.get_by_role("button", name="Reproduce (quick)").click()
-    expect(page.get_by_role("progressbar").first).to_be_visible()
-    expect(page.get_by_role("button", name="Reproduced (quick)")).to_be_visible(timeout=COMPUTING)
-    expect(page.get_by_role("radio", name="On this machine, quick")).to_be_checked()
-    expect(page.get_by_text("From this machine, 20")).to_be_visible()
-    expect(figure.locator(".main-svg").first).to_be_visible()
-    assert "unbiased estimate" in names(page)
-    page.get_by_role("radio", name="Recorded, full").click()
-    expect(page.get_by_text("Recorded 20")).to_be_visible()
 
 
 def test_an_address_restores_a_place_on_a_phone(server: Server, open_tab: OpenTab) -> None:

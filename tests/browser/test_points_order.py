@@ -50,28 +50,6 @@ def page(chromium: Browser) -> Iterator[Page]:
     page.close()
 
 
-FOLLOW = """async (took) => {
-  const { canvas, layer, parts, colours } = globalThis.made;
-  const area = (low, high) => ({ left: 0, top: 0, width: 300, height: 300, x: [low, high], y: [low, high] });
-  const pixels = () => [...canvas.getContext("2d").getImageData(0, 0, 300, 300).data].join();
-  const paint = (low, high) => (layer.set(parts, colours), layer.draw(area(low, high), () => true), pixels());
-  const expected = paint(0.1, 0.6);
-  const before = paint(0, 1);
-  layer.painted.took = took;
-  layer.draw(area(0.1, 0.6), () => true);
-  const at_once = pixels();
-  await new Promise((resolve) => setTimeout(resolve, 400));
-  return [at_once === before, at_once === expected, pixels() === expected];
-}"""
-
-
-@pytest.mark.parametrize(("took", "painted_at_once"), [(0, True), (1000, False)])
-def test_a_picture_that_takes_long_follows_the_view_until_it_rests(
-    took: int, painted_at_once: bool, page: Page
-) -> None:
-    assert page.evaluate(FOLLOW, took) == [False, painted_at_once, True]
-
-
 def test_no_class_hides_another_and_each_is_switched_off_by_itself(page: Page) -> None:
     def count(**more: Any) -> list[int]:
         pixels: list[int] = page.evaluate(COUNT, {"faint": None, "hidden": None, **more})

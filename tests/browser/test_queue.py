@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import quote
 
 from playwright.sync_api import Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from isoviz.runs.store import Store
 from tests.browser.conftest import PATIENCE, OpenTab, Server, becomes
-from tests.dashboard.made_up import config, fail, finish
+from tests.dashboard.made_up import config, finish
 
 
 def waiting(store: Store) -> list[int]:
@@ -56,16 +55,3 @@ def test_runs_are_moved_preferred_and_stopped(server: Server, open_tab: OpenTab)
     page.locator(".st-key-queue_stop").get_by_role("button").click()
     becomes(page, lambda: {store.get(run).status for run in (first, second, third)}, {"stopped"})
     assert waiting(store) == [3]  # another experiment's
-
-
-def test_failed_runs_are_retried_and_seeds_added(server: Server, open_tab: OpenTab) -> None:
-    store = server.store
-    finish(store, config("baseline", 0), 0.5, 0.25, group="a & b")
-    failed = [fail(store, config("isobn", seed), group="a & b") for seed in (0, 1)]
-    diverged = fail(store, config("istar", 0), group="a & b", diverge=True)
-    page = open_tab(f"{server.url}/experiments?experiment={quote('a & b')}")
-    page.get_by_role("button", name="Retry 2 failed").click()
-    becomes(page, lambda: [store.get(run).status for run in failed], ["queued", "queued"])
-    assert store.get(diverged).status == "diverged"
-    page.locator(".st-key-experiment_more").get_by_role("button").click()
-    becomes(page, lambda: len(store.list(group="a & b")), 4 + 3 * 4)

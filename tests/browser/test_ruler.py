@@ -53,18 +53,3 @@ def test_two_sentences_to_the_json_and_six_lines(server: Server, open_tab: Calla
     other = open_tab(page.url, dark=True, width=390)  # a fresh session
     expect(other.get_by_text(f"Their cosine: {reading.sentence}")).to_be_visible(timeout=LONG)
     becomes(other, lambda: fits(other), True)
-
-
-def test_another_share_is_measured_while_the_figure_stays(server: Server, open_tab: Callable[..., Page]) -> None:
-    page = open_tab(f"{server.url}/ruler?ruler_cosine=0.95")
-    figure = page.locator(".st-key-ruler_distribution .main-svg").first
-    expect(figure).to_be_visible()
-    share = page.get_by_role("spinbutton", name="Related, % of pairs")
-    share.fill("2")
-    share.press("Enter")
-    expect(page).to_have_url(re.compile("ruler_share=2"))
-    expect(page.get_by_text(re.compile("if 2 % of the pairs are related"))).to_be_visible(timeout=LONG)
-    expect(figure).to_be_visible()
-    share.fill("500")
-    share.press("Enter")
-    expect(page.get_by_text(re.compile("99.99"))).to_be_visible()

@@ -56,22 +56,3 @@ def test_a_newcomer_learns_whether_whitening_helps(server: Server, open_tab: Ope
     other = open_tab(page.url, width=390)  # a new session: the upload is found by its key
     expect(other.get_by_text(re.compile("Cross-validated over all 60 labelled rows"))).to_be_visible(timeout=LONG)
     becomes(other, lambda: fits(other), True)
-
-
-def test_the_demo_search_has_a_curve_that_its_address_restores(server: Server, open_tab: OpenTab) -> None:
-    page = open_tab(f"{server.url}/whatif?whatif_from=Vectors+or+texts&chain=all_but_the_top:remove=2")
-    best = page.get_by_text(re.compile("Best on these 133 queries: All-but-the-top: directions removed D"))
-    expect(best).to_be_visible(timeout=LONG)
-    expect(page.get_by_text("Transforms are fitted on the 2,000 documents")).to_be_visible()
-    expect(page.locator(".st-key-whatif_curve .js-plotly-plot")).to_be_visible()
-
-    choose(page, "Read-out", "Recall@10, cosine")
-    expect(page).to_have_url(re.compile("whatif_readout=Recall"))
-    expect(page.get_by_text(re.compile("Best on these 133 queries.*Recall@10, cosine"))).to_be_visible(timeout=LONG)
-    page.get_by_role("button", name="Check on the held-back rows").click()
-    expect(page.get_by_text(re.compile("Held back: Recall@10, cosine.*67 queries"))).to_be_visible(timeout=LONG)
-
-    other = open_tab(page.url, dark=True, width=390)  # a fresh session
-    expect(other.get_by_text(re.compile("Best on these 133 queries.*Recall@10, cosine"))).to_be_visible(timeout=LONG)
-    assert other.get_by_role("slider", name="Directions removed D").input_value() == "2"
-    becomes(other, lambda: fits(other), True)

@@ -15,8 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.server import announcing
+from dashboard.shared.visitor import Open
 from isoviz.__main__ import main
-from isoviz.access import links
+from isoviz.access import allowed_hosts, links
+from isoviz.access.allowed_hosts import AllowedHosts
 from isoviz.access.visitors import Role
 from isoviz.home import home
 from tests.ports import answers, free_port
@@ -89,6 +92,24 @@ def test_for_others_it_prints_the_runner_s_and_the_viewer_s_link() -> None:
         assert stored.secrets[Role.OPERATOR] not in text
         codes = {role: status(stored.address(f"http://127.0.0.1:{port}", role)) for role in Role}
         assert codes == {Role.VIEWER: 303, Role.RUNNER: 303, Role.OPERATOR: 401}
+
+
+@pytest.mark.parametrize(
+    ("variable", "sign_in", "words"),
+    [
+        (allowed_hosts.NO_TOKEN, Open.UNGUARDED, "no token required"),
+        (allowed_hosts.READ_ONLY, Open.READ_ONLY, "Read-only"),
+    ],
+)
+def test_an_open_server_says_so(
+    variable: str, sign_in: Open, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(variable, "1")
+    here = AllowedHosts("127.0.0.1")
+    assert announcing._sign_in(here) is sign_in
+    announcing.announce(here, sign_in, "")
+    printed = capsys.readouterr().out
+    assert words in printed and "token=" not in printed
 
 
 def test_links_are_shown_and_renewed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

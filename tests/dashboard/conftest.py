@@ -12,7 +12,6 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard.explore import numbers
 from dashboard.shared import downloads, resources
 from isoviz.errors import IsoVizError
 from isoviz.exploring import measuring
@@ -73,12 +72,6 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 def empty_cache() -> None:
     """No test finds what another one's pages have cached."""
     st.cache_data.clear()
-
-
-@pytest.fixture(autouse=True)
-def no_browser_to_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Explore's tables are drawn immediately."""
-    monkeypatch.setattr(numbers, "TABLES_AFTER", 0.0)
 
 
 @pytest.fixture

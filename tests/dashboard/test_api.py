@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 import isoviz
 from dashboard.server import api_routes, routes
-from dashboard.server.doorway import Doorway
+from dashboard.server.authentication import Authentication
 from dashboard.shared import resources, visitor
 from isoviz import fence
 from isoviz.access import service as access
@@ -34,20 +34,20 @@ SMALL = {"epochs": 1, "max_train": 32, "max_eval": 16, "batch_size": 16}
 @pytest.fixture
 def client(store: Store, monkeypatch: pytest.MonkeyPatch) -> TestClient:
     """Behind the door of a server with links."""
-    entrance = visitor.ByLink(lambda: store.folder, "isoviz_0")
-    monkeypatch.setattr(visitor, "_entrance", entrance)
+    sign_in = visitor.ByLink(lambda: store.folder, "isoviz_0")
+    monkeypatch.setattr(visitor, "_sign_in", sign_in)
     inner = Starlette(routes=routes.routes())
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await Doorway(inner, entrance, AllowedHosts(None, hosts=frozenset({"testserver"})))(scope, receive, send)
+        await Authentication(inner, sign_in, AllowedHosts(None, hosts=frozenset({"testserver"})))(scope, receive, send)
 
     return TestClient(app)
 
 
 def signed_in(client: TestClient, role: Role) -> TestClient:
-    entrance = visitor._entrance
-    assert isinstance(entrance, visitor.ByLink)
-    client.headers["authorization"] = f"Bearer {entrance.links().secrets[role]}"
+    sign_in = visitor._sign_in
+    assert isinstance(sign_in, visitor.ByLink)
+    client.headers["authorization"] = f"Bearer {sign_in.links().secrets[role]}"
     return client
 
 
@@ -108,20 +108,6 @@ def test_launching_must_be_switched_on(client: TestClient, store: Store, monkeyp
     assert call(client, "stop_run", id=launched["ids"][0])[0] == 403
     monkeypatch.setenv(READ_ONLY, "1")
     assert call(signed_in(client, Role.OPERATOR), "stop_run", id=operators)[0] == 403
-
-
-def test_measure_reads_only_below_the_roots(
-    client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "open").mkdir()
-    monkeypatch.setenv(ROOTS, str(tmp_path / "open"))
-    for folder in (tmp_path, tmp_path / "open"):
-        np.save(folder / "points.npy", np.random.default_rng(0).standard_normal((64, 8)))
-    signed_in(client, Role.RUNNER)
-    status, refused = call(client, "measure", embeddings=str(tmp_path / "points.npy"))
-    assert (status, refused["field"]) == (400, "embeddings")
-    status, reply = call(client, "measure", embeddings=str(tmp_path / "open" / "points.npy"))
-    assert status == 200 and 0.5 < reply["isoscore"] < 1
 
 
 def test_the_ruler_of_a_file_and_of_texts_only_below_the_roots(
@@ -241,14 +227,11 @@ def test_settings_are_converted_or_refused_by_name(
         ("nothing", "{}", 404, "No such operation"),
         ("list_runs", "[1]", 400, "must be a JSON object (got [1])"),
         ("list_runs", '{"limt": 3}', 400, "limt: "),
-        ("list_runs", '{"limit": "many"}', 400, "limit: "),
         ("list_runs", "{", 400, "not valid JSON"),
         ("launch_runs", "{}", 403, "read-only"),
         ("measure", "{}", 400, "either a model or a file"),
-        ("show_run", "{}", 400, "id: "),
         ("show_run", '{"id": "gone"}', 404, "no run 'gone'"),
         ("catalogue", '{"kind": "colours"}', 400, "kind: "),
-        ("compare_runs", '{"ids": ["gone"]}', 404, "'gone'"),
     ],
 )
 def test_bad_requests_are_one_line(client: TestClient, operation: str, body: str, status: int, message: str) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import resource
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psutil
 import pytest
 from streamlit.runtime.scriptrunner import StopException
@@ -19,7 +16,6 @@ from isoviz import tasks
 from isoviz.access import uploads
 from isoviz.errors import InputError
 from isoviz.jobs import guarded
-from isoviz.limits import Limits
 from isoviz.tasks.protocol import OwnTask
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import errors
@@ -54,11 +50,37 @@ READERS: dict[str, Callable[[str], Any]] = {
 OF_KIND = {"kind": "classification", "label_names": ("0", "1")}
 
 
-@pytest.mark.parametrize("name", ["report", "check"])
-def test_few_rows_of_one_long_text(tmp_path: Path, name: str) -> None:
+def test_few_rows_of_one_long_text(tmp_path: Path) -> None:
     file = bomb(tmp_path / "train.parquet", 1_000_000, 20_000)
     with pytest.raises(InputError, match="ISOVIZ_READ_MEMORY"):
-        READERS[name](str(file))
+        READERS["report"](str(file))
+
+
+def test_the_preview_of_a_bomb_is_small(tmp_path: Path) -> None:
+    preview = reading.preview(str(bomb(tmp_path / "train.parquet", 1_000_000, 20_000)))
+    assert preview.columns == ("text", "label") and len(preview.rows) == 20
+    assert all(len(str(row["text"])) < 2_100 for row in preview.rows)
+
+
+def test_a_csv_of_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "train.csv"
+    with path.open("w") as stream:
+        stream.write("text,label\n")
+        for _ in range(80):
+            stream.write("x" * 2**20)
+    with pytest.raises(InputError, match="cannot be read as CSV: field larger than field limit"):
+        reading.preview(str(path))
+    monkeypatch.setenv("ISOVIZ_READ_MEMORY", "0.05")
+    with pytest.raises(InputError, match="ISOVIZ_READ_MEMORY"):
+        reading.preview(str(path))
+
+
+def test_deeply_nested_json(tmp_path: Path) -> None:
+    path = tmp_path / "train.jsonl"
+    path.write_text("[" * 200_000)
+    with pytest.raises(InputError) as caught:
+        reading.preview(str(path))
+    assert "\n" not in str(caught.value)
 
 
 def test_an_upload_that_is_a_bomb_is_not_kept(tmp_path: Path) -> None:
@@ -71,22 +93,6 @@ def test_an_upload_that_is_a_bomb_is_not_kept(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="ISOVIZ_READ_MEMORY|lacks the column"):
         uploads.save(tmp_path, files, tasks.get("glue/cola"))
     assert set((tmp_path / "uploads").iterdir()) == before
-
-
-def test_an_archive_of_zeros(tmp_path: Path) -> None:
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (2**19, 2**10)})
-    with (
-        zipfile.ZipFile(tmp_path / "zeros.npz", "w", zipfile.ZIP_DEFLATED) as archive,
-        archive.open("a.npy", "w") as out,
-    ):
-        out.write(header.getvalue())
-        for _ in range(512):  # of the 4 GiB that the header promises, an eighth
-            out.write(bytes(2**20))
-    assert (tmp_path / "zeros.npz").stat().st_size < 2**20
-    with pytest.raises(InputError, match="ISOVIZ_READ_MEMORY"):
-        arguments = {"path": str(tmp_path / "zeros.npz")}
-        guarded.call("tests.jobs.guarded_work:shape_of", arguments, tuple[int, ...], allowed=Limits(memory=0.5))
 
 
 def test_the_page_names_the_limit(open_page: OpenPage, tmp_path: Path) -> None:

@@ -53,16 +53,6 @@ def test_a_scale_has_zero_in_its_middle_only_where_values_are_negative() -> None
     assert (axis.cmin, axis.cmax) == (-3, 3) and axis.colorscale[1][0] == 0.5
 
 
-def test_a_collapsed_run_is_in_no_mean() -> None:
-    runs = [row(f"r{seed}", config("istar", seed, {"lam": -1}), outcome=result(0.5, 0.25)) for seed in range(2)]
-    runs.append(row("c", config("istar", 2, {"lam": -1}), outcome=result(0.0, 0.0, collapsed="predicts one class")))
-    points = tables.points(tables.runs_frame(runs), "accuracy", "isoscore_star", "lam")
-    (line,) = tables.setting_means(points).to_dict("records")
-    assert (line["value"], line["isotropy"], line["n"], line["value_sd"]) == (0.5, 0.25, 2, 0)
-    (joined, *_) = charts.against_parameter(points, "accuracy", STAR, "λ").data
-    assert list(joined.y) == [0.5]
-
-
 def test_the_map_has_a_cell_for_each_pair_that_ran_and_no_other() -> None:
     runs = [
         row(
@@ -94,13 +84,6 @@ def test_axes_are_of_any_metric_with_its_words_and_scale() -> None:
         assert points["isotropy"].tolist() == frame[metric.slug].dropna().tolist()
         beside = charts.against_parameter(points, "accuracy", metric, "λ", of_isotropy=True).layout.yaxis
         assert (beside.title.text, beside.type) == (measures.with_cloud(metric), metric.axis)
-
-
-def test_tradeoff_without_parameter_hides_the_colour_bar() -> None:
-    figure = charts.tradeoff(
-        tables.points(tables.runs_frame(RUNS[3:]), "accuracy", "isoscore_star", "lam"), "accuracy", STAR, "Strength λ"
-    )
-    assert figure.layout.coloraxis.showscale is False
 
 
 def test_sweep_draws_means_runs_and_the_baselines_level() -> None:
@@ -141,15 +124,6 @@ def test_runs_of_other_settings_are_not_joined_and_their_lines_say_in_what_they_
     # distinguished within one colour
     assert len({trace.line.dash for trace in figure.data if trace.mode == "lines"}) >= 3
     assert any("epochs 6" in mark[0] for trace in figure.data if trace.mode == "markers" for mark in trace.customdata)
-
-
-def test_a_seed_that_ran_twice_counts_once() -> None:
-    values = (("r1", 0, 0.0), ("r2", 0, 0.5), ("r3", 1, 1.0))  # seed 0 ran twice; its newer run counts
-    runs = [row(run, config("istar", seed, {"lam": -1}), outcome=result(value, 0.5)) for run, seed, value in values]
-    points = tables.points(tables.runs_frame(runs), "accuracy", "isoscore_star", "lam")
-    assert list(points["run"]) == ["r2", "r3"]
-    (line, *_) = charts.against_parameter(points, "accuracy", STAR, "λ").data
-    assert list(line.y) == [0.75] and list(line.text) == ["n = 2"]
 
 
 def test_strip_shows_every_seed_and_the_mean() -> None:

@@ -39,7 +39,7 @@ def frames(app: AppTest) -> list[str]:
     return [frame.value.to_csv() for frame in app.dataframe]
 
 
-@pytest.mark.parametrize("page", ["home", "live", "experiments", "tradeoffs", "results", "whatif", "explore"])
+@pytest.mark.parametrize("page", ["home", "live", "whatif", "explore"])
 def test_the_address_hides_them_from_the_start(open_page: OpenPage, page: str) -> None:
     app = open_page(page, **{examples.KEY: "false"})
     assert not app.exception

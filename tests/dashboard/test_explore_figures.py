@@ -7,9 +7,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from dashboard.explore import figures, map_figure, sections
-from dashboard.explore.map_figure import MOST_GROUPS, OWN_COLOUR
-from dashboard.shared import theme, wording
+from dashboard.explore import figures, sections
+from dashboard.shared import map_figure, theme, wording
+from dashboard.shared.map_figure import MOST_GROUPS, OWN_COLOUR
 from isoviz import metrics
 from isoviz.exploring import outputs
 from isoviz.metrics.record import CloudRecord, Reading
@@ -25,7 +25,7 @@ def test_undefined_values_are_gaps_and_intervals_bars() -> None:
     ]
     (line,) = figures.layer_profile(entries, "isoscore_unbiased", "unbiased").data
     assert line.y == (None, 0.5)
-    assert (line.error_y.array, line.error_y.arrayminus) == ((0, 0.5), (0, 0.25))
+    assert (line.error_y.array, line.error_y.arrayminus) == ((None, 0.5), (None, 0.25))
     (line,) = figures.layer_profile(entries, "ev_1", "EV").data
     assert line.y == (None, None) and line.error_y.array is None
 
@@ -68,14 +68,6 @@ def test_clouds_side_by_side_have_the_same_bins() -> None:
     assert pair[0].layout.xaxis.ticktext == ("0", "0.01", "0.1", "1")
 
 
-def test_outlier_dimensions_are_named() -> None:
-    mean = np.zeros(50)
-    mean[7] = -9
-    _, marks = figures.mean_activation(mean, [7], "mean").data
-    assert (marks.x, marks.y, marks.text) == ((7,), (-9.0,), ("7",))
-    assert len(figures.mean_activation(mean, [], "mean").data) == 1
-
-
 def test_axis_is_cut_where_an_outlier_dwarfs_all_others() -> None:
     mean = np.linspace(-0.5, 1.0, 60)
     mean[[5, 50]] = -9.128, 2.0
@@ -97,10 +89,10 @@ def test_axis_is_cut_where_an_outlier_dwarfs_all_others() -> None:
 def test_several_outliers_are_listed_beyond_a_cut_axis() -> None:
     mean = np.full(60, 0.25)
     mean[[3, 20, 57]] = 12.0, -9.0, 1.0
-    span, (beyond,) = figures.beyond_axis([(mean, [3, 20, 57])])
-    assert beyond == [3, 20, 57]  # 1 is four times as far as all that are no outliers
+    span = figures.cut_axis([(mean, [3, 20, 57])])
     assert span == pytest.approx((-0.05, 0.3))
-    assert figures.beyond_axis([(mean, [])]) == (None, [[]])
+    assert figures.beyond(span, mean, [3, 20, 57]) == [3, 20, 57]  # 1 is four times as far as all that are no outliers
+    assert figures.cut_axis([(mean, [])]) is None and figures.beyond(None, mean, [3]) == []
 
 
 def test_axes_side_by_side_are_cut_the_same_way() -> None:
@@ -114,7 +106,7 @@ def test_axes_side_by_side_are_cut_the_same_way() -> None:
     figures.share_axes(pair)
     assert pair[0].layout.yaxis.range == pair[1].layout.yaxis.range == pytest.approx((-0.7, 0.7))
     wide = np.linspace(-10, 10, 60)  # where another view needs the room, nothing is cut
-    assert figures.beyond_axis([(mean, [3]), (wide, [])]) == (None, [[], []])
+    assert figures.cut_axis([(mean, [3]), (wide, [])]) is None
     assert figures.mean_activation(mean, [3], "cls", [(wide, [])]).data[1].text == ("3",)
 
 
@@ -182,12 +174,6 @@ def test_a_part_and_a_symbol_per_label_in_webgl() -> None:
     assert figure.data[2].x.tolist() == [0, 4, 10] and figure.data[2].text.tolist() == ["text 0", "text 2", "text 5"]
 
 
-def test_few_points_are_opaque_and_many_show_their_density() -> None:
-    few, many = (drawn(None, count).data[0].marker.opacity for count in (2_000, 2_001))
-    assert (few, many) == (0.9, 0.75)
-    assert drawn(None, 2_001, 3).data[0].marker.opacity == 1.0  # else plotly draws one trace over the other
-
-
 def test_classes_have_the_colours_of_points_in_the_order_of_their_names() -> None:
     figure = drawn(pd.Series([f"v{i}" for i in range(MOST_GROUPS + 1)], name="kind"), MOST_GROUPS + 1)
     *colours, grey = theme.POINT_PALETTES["light"]
@@ -233,7 +219,7 @@ def test_figures_side_by_side_share_their_axes() -> None:
     )
     figures.share_axes([one, other])
     assert one.layout.xaxis.range == other.layout.xaxis.range and one.layout.yaxis.range == other.layout.yaxis.range
-    assert one.layout.xaxis.range[0] < 0.5 and one.layout.xaxis.range[1] > 9 and one.layout.yaxis.range[1] > 45
+    assert one.layout.xaxis.range[0] < 1 and one.layout.xaxis.range[1] > 9 and one.layout.yaxis.range[1] > 45
     one.update_xaxes(range=[0, 1])
     other.update_xaxes(range=[-1, 0.5])
     figures.share_axes([one, other])

@@ -6,7 +6,6 @@ import io
 import json
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard.explore import point_map, points, sections
-from dashboard.explore.form import same_rows
 from isoviz.access.service import Service
 from isoviz.exploring import maps, measuring, similarity
 from isoviz.exploring.jobs import SENTENCES
@@ -260,7 +258,7 @@ def test_one_button_stops_the_umaps_of_all_views_and_unneeded_jobs_end(
 
 @pytest.mark.parametrize(
     ("line", "point"),
-    [("nonsense", "-1"), ("0123456789abcdef:1,2;3", "9" * 5000)],  # thousands of digits are no number for Python
+    [("0123456789abcdef:1,2;3", "9" * 5000)],  # thousands of digits are no number for Python
 )
 def test_undrawable_lines_and_points_are_reported_and_left_out(opened: Opened, line: str, point: str) -> None:
     page = opened(explore_lasso=line, explore_point=point)
@@ -338,17 +336,6 @@ def test_a_selection_in_one_view_is_highlighted_in_the_others(
     assert sum(len(numbers(trace, "x")) for trace in tokens if trace["marker"]["opacity"] == 0.9) == of_rows
 
 
-def test_rows_of_another_split_are_not_linked() -> None:
-    def shown(data: str, **more: Any) -> Any:
-        request = ViewRequest("demo/tiny-bert", "demo/acceptability", **more)
-        view = SimpleNamespace(facts={"data_fingerprint": data})
-        return SimpleNamespace(form=SimpleNamespace(request=request), view=view)
-
-    assert same_rows(shown("a"), shown("a", max_rows=7)) == "row"
-    assert same_rows(shown("a"), shown("a", split="train")) is None
-    assert same_rows(shown("a"), shown("b")) is None
-
-
 @pytest.mark.parametrize("size", ["2-D", point_map.FILM])
 def test_the_same_in_python(opened: Opened, size: str, view: ViewResult) -> None:
     chosen = {"explore_layer": "1", "explore_pooling": "mean", "explore_points": "1000", "explore_size": size}
@@ -364,11 +351,6 @@ def test_the_same_in_python(opened: Opened, size: str, view: ViewResult) -> None
     x = np.concatenate([numbers(trace, "x") for trace in figure["data"]])
     coordinates = names["film"][1].coordinates if size == point_map.FILM else names["coordinates"]
     np.testing.assert_allclose(np.sort(coordinates[:, 0]), np.sort(x), rtol=1e-5)
-
-
-def test_pairs_are_on_one_line() -> None:
-    assert points._columns(["a || b", "c"], 2) == [["a", "c"], ["b", ""]]
-    assert points._columns(["a", "c"], 2) == [["a", "c"]] and points._columns(["a || b"], 1) == [["a || b"]]
 
 
 def test_clusters_and_density_lines_live_in_the_address(opened: Opened) -> None:

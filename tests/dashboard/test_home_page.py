@@ -5,9 +5,7 @@ from __future__ import annotations
 from urllib.parse import parse_qsl
 
 from dashboard.home import sections as home
-from dashboard.inputs import model_form
 from dashboard.shared import menu
-from isoviz.lessons.state import State
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, fail, finish
@@ -57,15 +55,3 @@ def test_four_questions_lead_to_the_pages_that_answer_them(open_page: OpenPage) 
     assert pages <= {link.page for link in links}
     collapsing = next(link for link in links if link.label == home.COLLAPSING)
     assert collapsing.page == "live" and dict(parse_qsl(collapsing.query_string)) == menu.WATCHED
-
-
-def test_the_small_playground_hides_controls_that_exist() -> None:
-    hidden = set(home.CLOUD["hidden"]) - {"presets", "plots", "transforms"}
-    assert hidden < set(State.model_fields)
-
-
-def test_model_facts_match_the_files() -> None:
-    other = model_form.model_facts("demo/tiny-bart")
-    assert (other["family"], other["layers"], other["width"]) == ("BART", 5, 128)
-    facts = model_form.model_facts("demo/tiny-bert")
-    assert facts["parameters"] > 500_000

@@ -62,7 +62,7 @@ def test_an_address_is_drawn_as_text(name: str, open_page: OpenPage, store: Stor
         assert [text for text in drawn(page) if LIVE.search(text)] == [], query
 
 
-@pytest.mark.parametrize("name", ["home", "live", "run", "experiments", "results", "whatif"])
+@pytest.mark.parametrize("name", ["live", "run", "experiments"])
 def test_names_and_tags_are_drawn_as_text(name: str, open_page: OpenPage, store: Store) -> None:
     run = finish(store, config("baseline", 0), 0.5, 0.5, group=HOSTILE)
     store.rename(run, HOSTILE)
@@ -94,13 +94,8 @@ def forge(page: AppTest) -> None:
 @pytest.mark.parametrize(
     ("name", "query"),
     [
-        ("live", {}),
         ("live", {"group": "sweep"}),
-        ("results", {}),
-        ("whatif", {}),
         ("whatif", {**menu.WHATIF_OWN, "whatif_either": "{key}", "chain": "zca:strength=0.5"}),
-        ("whatif", {**menu.WHATIF_OWN, "whatif_own.either.from": "Paste"}),
-        ("ruler", {}),
         ("ruler", {"ruler_set": menu.OWN_SET, "ruler_either": "{key}"}),
         ("ruler", {"ruler_set": menu.OWN_SET, "ruler_own.either.from": "Paste"}),
     ],

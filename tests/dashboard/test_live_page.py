@@ -127,14 +127,6 @@ def test_a_diverged_run_cannot_be_resumed_but_run_again(store: Store, open_page:
     assert shown_runs(app) == [again.id]
 
 
-def test_an_unknown_run_is_reported_and_the_page_continues(store: Store, open_page: OpenPage) -> None:
-    run = Story(store).begin()
-    app = open_page("live", run="<b>*x*")
-    assert not app.exception
-    assert "Run “\\<b\\>\\*x\\*” not found" in app.warning[0].value
-    assert shown_runs(app) == [run.id]
-
-
 def test_runs_launched_together_can_be_overlaid(store: Store, open_page: OpenPage) -> None:
     runs = [Story(store, group="g", seed=seed).begin() for seed in range(live.OVERLAID + 2)]
     app = open_page("live", run=runs[0].id)

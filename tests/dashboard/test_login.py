@@ -20,7 +20,7 @@ from joserfc.jwk import RSAKey
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
 
 from tests.browser.conftest import Server, start
-from tests.dashboard.test_door import stream
+from tests.dashboard.test_authentication import stream
 from tests.story import Story
 
 SECRET = "of the test's cookies, long enough for a signature"

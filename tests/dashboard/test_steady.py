@@ -5,30 +5,14 @@ The browser may stop writing a moved field to the address: see `dashboard.shared
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.inputs.data_form import UPLOAD
 from dashboard.train.form import OWN_TITLE
-from dashboard.train.own_form import PATH
-from isoviz import tasks
 from isoviz.exploring import measuring, results
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import address, key_for, places
-
-COLUMNS = {"train_own.text": "text", "train_own.label": "label"}
-
-
-@pytest.fixture
-def reviews(tmp_path: Path) -> Path:
-    path = tmp_path / "reviews.csv"
-    lines = [f"the {number}th film was {word},{word}" for number in range(20) for word in ("good", "bad")]
-    path.write_text("\n".join(["text,label", *lines]))
-    return path
 
 
 def moved(before: dict[str, tuple[int, ...]], after: dict[str, tuple[int, ...]]) -> list[str]:
@@ -115,21 +99,3 @@ def test_train_with_any_selection(open_page: OpenPage) -> None:
         after = places(open_page("train", **{**query, **changed}))
         assert {"train_models", "train_tasks", "train_methods", "train_seeds"} <= set(after)
         assert moved(before, after) == [], changed
-
-
-def test_train_where_rows_come_from(open_page: OpenPage, reviews: Path) -> None:
-    query = {"train_tasks": [OWN_TITLE, "glue/cola"], PATH: str(reviews), **COLUMNS}
-    paths = places(open_page("train", **query))
-    uploads = {f"train_from.{tasks.OWN}": UPLOAD, "train_from.glue/cola": UPLOAD}
-    uploaded = places(open_page("train", **query, **uploads))
-    assert {PATH, "train_own.text", "train_own.label_names", "train_data.glue/cola"} < set(paths)
-    assert set(paths) == set(uploaded) and moved(paths, uploaded) == []
-
-
-def test_train_classes_of_own_data_known_or_not(open_page: OpenPage, reviews: Path) -> None:
-    query = {"train_tasks": [OWN_TITLE], PATH: str(reviews), **COLUMNS}
-    page = open_page("train", **query)
-    known = places(page)
-    page.text_area(key="train_own.label_names").set_value("neither\nnor").run()
-    assert page.error and page.text_area(key="train_own.label_names").value == "neither\nnor"
-    assert moved(known, places(page)) == []

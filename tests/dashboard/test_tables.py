@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import pandas as pd
-import pytest
 
 from dashboard.shared import run_lists, tables
 from isoviz.comparisons import nothing_learned
-from isoviz.runs.naming import variant
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, finish, result, row
@@ -29,21 +27,6 @@ def test_run_line_names_metric_and_isotropy() -> None:
     assert (line["isoscore"], line["isoscore_star"], line["ev_1"], line["n"], line["d"]) == (0.125, 0.25, 0.5, 500, 128)
     assert (line["title"], line["variant"], line["problem"]) == ("I-STAR", "λ = 1", "")
     assert line["metrics"] == {"accuracy": 0.875, "matthews": 0.875}  # loss and epoch are no task metrics
-
-
-@pytest.mark.parametrize(
-    ("method", "params", "words"),
-    [
-        ("baseline", {}, ""),
-        ("istar", {}, "λ = −1"),
-        ("istar", {"lam": 5, "zeta": 0.8}, "λ = 5, ζ = 0.8"),
-        ("isobn", {"beta": 1, "form": "code"}, "β = 1, form = code"),
-    ],
-)
-def test_variant_tells_the_first_parameter_and_what_is_not_default(
-    method: str, params: dict[str, object], words: str
-) -> None:
-    assert variant(method, config(method, 0, params).params) == words
 
 
 def test_summary_is_mean_and_sample_deviation_with_every_seed() -> None:
@@ -147,10 +130,6 @@ def test_empty_store_gives_empty_tables() -> None:
     empty = frame()
     assert empty.empty and list(empty.columns) == tables.run_columns()
     assert tables.summary(empty).empty and tables.points(empty, "accuracy", "isoscore_star", None).empty
-
-
-def test_references_leave_out_what_is_undefined() -> None:
-    assert tables.references({"majority": 0.5, "bag_of_words": None}) == [("majority", 0.5)]
 
 
 def test_the_best_simple_approach_is_the_one_to_beat() -> None:

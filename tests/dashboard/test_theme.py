@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dashboard.explore import map_figure
-from dashboard.shared import theme
+from dashboard.shared import map_figure, theme
 
 ROOT = Path(__file__).resolve().parents[2]
 

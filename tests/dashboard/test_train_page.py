@@ -81,11 +81,6 @@ def test_preset_button_fills_the_form_and_changes_stay(open_page: OpenPage) -> N
     assert numbers(page)["Runs"] == "9"
 
 
-def test_unknown_preset_is_reported(open_page: OpenPage) -> None:
-    page = open_page("train", preset="nope")
-    assert not page.exception and "demo, lambda-sweep, isobn" in page.warning[0].value
-
-
 def test_lists_make_a_sweep_and_the_command_says_so(open_page: OpenPage) -> None:
     page = with_istar(open_page)
     page.text_input(key="train_istar.lam").set_value("−1, 0.5").run()
@@ -242,14 +237,6 @@ def test_a_papers_recipe_fills_the_settings_and_leaves_the_rest(open_page: OpenP
     for row in store.list():
         assert (row.config.epochs, row.config.learning_rate, row.config.early_stopping) == (10, 2e-5, "accuracy:3")
     assert {row.config.method for row in store.list()} == {"baseline", "isobn"}
-
-
-def test_own_data_takes_the_place_of_the_preselected_task(open_page: OpenPage) -> None:
-    page = open_page("train")
-    page.multiselect(key="train_tasks").select("own").run()
-    assert page.multiselect(key="train_tasks").value == ["own"]
-    page.multiselect(key="train_tasks").select("demo/acceptability").run()  # on purpose, this time
-    assert page.multiselect(key="train_tasks").value == ["own", "demo/acceptability"]
 
 
 def test_few_validation_rows_state_their_resolution() -> None:

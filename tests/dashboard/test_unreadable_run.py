@@ -9,7 +9,7 @@ from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, finish
 from tests.runs.test_summaries import damage
 
-PAGES = ("home", "live", "results")
+PAGES = ("home", "results")
 
 
 @pytest.fixture

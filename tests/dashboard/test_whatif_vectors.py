@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,9 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.components.lab import source as lab
 from dashboard.shared import menu
-from dashboard.whatif import plots, sentences
+from dashboard.whatif import drawing, plots, sentences
 from isoviz import vectors
 from isoviz.access.service import Service
-from isoviz.jobs import queue
-from isoviz.jobs.kinds import JobKind
-from isoviz.jobs.queue import JobState
-from isoviz.metrics.cloud import draw
 from isoviz.readouts import CATALOGUE, Comparison, cosines, division
 from isoviz.readouts.division import divide
 from isoviz.readouts.image import Image
@@ -30,16 +25,16 @@ from isoviz.readouts.isotropy import Isotropy
 from isoviz.readouts.upgrade import upgrade
 from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.tables.kinds.page import START
-from isoviz.vectors import VectorSet, demo_sets
+from isoviz.vectors import VectorSet
 from isoviz.vectors.sets import STORE, stored
 from isoviz.whatif import chains
 from isoviz.whatif.curves import CurvePoint
 from isoviz.whatif.engine import Answer, Full, WhatIf
 from isoviz.whatif.scheduler import SCHEDULER
-from isoviz.whatif.upgrade import UPGRADE
 from tests.dashboard.conftest import Offered, OpenPage
 from tests.dashboard.reading import errors, texts
 from tests.dashboard.saved import saved
+from tests.jobs.here import work_here
 
 RNG = np.random.default_rng(0)
 
@@ -138,7 +133,10 @@ def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage, of
     assert errors(page) == [] and "No step of this chain has a numeric parameter." in texts(page)
 
 
-def test_another_encoder_by_a_map(open_page: OpenPage, offered: Offered) -> None:
+def test_another_encoder_by_a_map(open_page: OpenPage, offered: Offered, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        Service, "start_job", lambda _, kind, key, request, inputs: work_here(kind, key, request, inputs)
+    )
     ids, old = [f"r{row}" for row in range(90)], "f" * 32
     STORE.publish(old, *stored(vectors.load(stored_set(id=ids))))  # under the key of a request, as encoded texts are
     points = vectors.load(old).points * np.geomspace(4, 0.2, 8) + 0.1 * RNG.normal(size=(90, 8))
@@ -150,9 +148,6 @@ def test_another_encoder_by_a_map(open_page: OpenPage, offered: Offered) -> None
     def measured(key: str) -> AppTest:
         page = opened(open_page, old, whatif_upgrade_either=key, **query)
         next(button for button in page.button if button.label == "Fit and measure").click().run()
-        request = {"old": old, "new": key, "map": page.segmented_control(key="whatif_upgrade_map").value}
-        while queue.look(UPGRADE, queue.content_key(UPGRADE, request, None)).under_way:
-            time.sleep(0.1)
         return page.run()
 
     assert any("'r0' and 'r1'" in error for error in errors(measured(moved)))
@@ -230,20 +225,6 @@ def test_cosines_are_drawn_as_shares() -> None:
     assert [sum(trace.y) for trace in figure.data] == pytest.approx([1.0] * 4)
 
 
-def test_a_parameter_that_is_gone_gives_way_to_the_next(open_page: OpenPage) -> None:
-    page = opened(
-        open_page,
-        stored_set(),
-        chain="zca:strength=0.5~all_but_the_top:remove=1",
-        whatif_axis="ZCA whitening: ridge ε / mean variance",
-    )
-    assert errors(page) == [] and page.selectbox(key="whatif_axis").value == "ZCA whitening: ridge ε / mean variance"
-    next(button for button in page.button if "ZCA" in (button.help or "") and "remove" in button.help).click().run()
-    assert errors(page) == []
-    assert page.selectbox(key="whatif_axis").value == "All-but-the-top: directions removed D"
-    assert "Best on these 30 rows: All-but-the-top" in texts(page)
-
-
 # ------------------------------------------------------------------------------------------------------ the verdict card
 
 WHITEN = chains.read("zca:strength=0.5")
@@ -316,12 +297,6 @@ def test_labels_that_arrive_are_judged_and_move_the_curve(open_page: OpenPage) -
     assert page.selectbox(key="whatif_readout").value == "Silhouette"
 
 
-def test_zca_at_strength_0_says_that_it_centres(open_page: OpenPage) -> None:
-    page = opened(open_page, stored_set(), chain="zca:strength=0")
-    assert errors(page) == [] and "1. Centring (ZCA whitening at strength 0)" in texts(page)
-    assert page.selectbox(key="whatif_axis").value == "ZCA whitening: strength s"  # also while the slider is at 0
-
-
 def test_the_best_value_can_be_taken(open_page: OpenPage) -> None:
     page = opened(open_page, stored_set(), chain="zca:strength=0.5", whatif_readout="k-NN accuracy")
     use = page.button(key="whatif_use_best")
@@ -338,29 +313,6 @@ def test_texts_wait_for_an_encoder_and_are_not_asked_for_again(open_page: OpenPa
     assert errors(page) == [] and page.selectbox(key="whatif_model").value is None
     assert not page.get("metric") and not any("Stop" in button.label for button in page.button)
     assert "whatif_model" not in page.query_params
-
-
-def test_texts_that_the_visitor_stops_are_encoded_again_only_on_request(
-    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    running: list[str] = []  # by a queue whose processes never end
-
-    def started(_: Service, kind: JobKind, key: str, *request: object, retry: bool = True) -> JobState:
-        running.append(key)
-        return JobState("running", key)
-
-    monkeypatch.setattr(queue, "look", lambda kind, key: JobState("running" if key in running else "none", key))
-    monkeypatch.setattr(Service, "start_job", started)
-    monkeypatch.setattr(Service, "stop_job", lambda _, kind, key: running.remove(key))
-    own = menu.WHATIF_OWN | {"whatif_set": next(iter(demo_sets.TITLES.values()))}
-    page = open_page("whatif", **own, whatif_layer="3")
-    (key,) = running
-    page.button(key="whatif_stop").click().run()
-    assert errors(page) == [] and running == [] and "You stopped it" in texts(page)
-    page.run()
-    assert running == []
-    page.button(key="whatif_stop_start").click().run()
-    assert running == [key] and "You stopped it" not in texts(page)
 
 
 def test_labels_that_cannot_be_judged_are_not_asked_for_again(open_page: OpenPage) -> None:
@@ -445,21 +397,14 @@ def test_isotropy_in_words() -> None:
     assert sentences.signed(-0.0123) == "−0.012" and sentences.signed(0.0) == "±0"
 
 
-def test_maps_name_their_sample_and_escape_user_input() -> None:
+def test_a_map_is_of_a_sample_and_escapes_user_input() -> None:
     places = np.random.default_rng(0).normal(size=(4000, 2)).astype(np.float32)
-    labels = np.arange(4000) % 2
-    figure = plots.cloud_map(places, (0.5, 0.25), labels, ["<b>no", "yes"], ["<script>" + "x" * 200] * 4000)
-    assert sum(len(trace.x) for trace in figure.data) == plots.DRAWN
-    assert {trace.type for trace in figure.data} == {"scattergl"}
-    names = [trace.name for trace in figure.data]
-    assert names == ["&lt;b&gt;no", "yes"] * 12  # alternating, so that the last class does not cover the first
-    assert [trace.showlegend for trace in figure.data] == [True] * 2 + [False] * 22
-    assert all(trace.legendgroup == trace.name for trace in figure.data)  # switched on and off together
-    drawn_places = np.concatenate([np.column_stack([trace.x, trace.y]) for trace in figure.data])
-    rows = draw(4000, plots.DRAWN)
-    np.testing.assert_array_equal(np.sort(drawn_places, axis=0), np.sort(places[rows].astype(float), axis=0))
-    assert figure.data[0].name == "&lt;b&gt;no" and figure.data[0].customdata[0].startswith("&lt;script&gt;")
-    assert len(figure.data[0].customdata[0]) < 120
-    numbers = plots.cloud_map(places[:50], (0.5, 0.25), labels[:50] * 0.5, [], ["t"] * 50)
-    assert numbers.layout.coloraxis.colorscale and numbers.data[0].marker.coloraxis == "coloraxis"
-    assert numbers.data[0].type == "scatter"
+    labels, texts = np.arange(4000) % 2, ["<script>" + "x" * 200] * 4000
+    spec = json.loads(drawing._map(places, (0.5, 0.25), labels, ["<b>no", "yes"], "key", texts).spec)
+    assert {trace["name"] for trace in spec["data"]} == {"&lt;b&gt;no", "yes"}
+    assert {trace["type"] for trace in spec["data"]} == {"scattergl"}
+    shown = [text for trace in spec["data"] for text in trace["text"]]
+    assert len(shown) == drawing.DRAWN and shown[0].startswith("&lt;script&gt;") and len(shown[0]) < 120
+    assert spec["layout"]["xaxis"]["title"]["text"] == "component 1 (50 % of the variance)"
+    numbers = drawing._map(places[:50], (0.5, 0.25), np.arange(50) / 2, [], "other", texts)
+    assert numbers.basic and json.loads(numbers.spec)["data"][0]["marker"]["coloraxis"] == "coloraxis"

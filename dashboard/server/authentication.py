@@ -21,9 +21,9 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dashboard.server import api_routes, class_routes, page_head, routes
+from dashboard.server import api_routes, class_routes, routes
 from dashboard.shared import visitor
-from dashboard.shared.visitor import ByLink, ByLogin, Entrance
+from dashboard.shared.visitor import ByLink, ByLogin, SignIn
 from dashboard.streamlit_private import login_redirect
 from isoviz.access import links
 from isoviz.access.allowed_hosts import AllowedHosts
@@ -45,24 +45,24 @@ _PAGE = re.compile(r"/[^/.]*")
 """Paths of pages; all other paths have a folder or an extension."""
 
 
-class Doorway:
+class Authentication:
     """ASGI middleware that admits visitors.
 
     Args:
-        entrance: how visitors sign in.
-        allowed: hosts and origins.
+        sign_in: how visitors sign in.
+        allowed: allowed hosts and origins.
         base_url: Streamlit's base path. Requests from which a proxy has removed it are accepted too.
     """
 
-    def __init__(self, app: ASGIApp, entrance: Entrance, allowed: AllowedHosts, base_url: str = "") -> None:
+    def __init__(self, app: ASGIApp, sign_in: SignIn, allowed: AllowedHosts, base_url: str = "") -> None:
         self.app = app
-        self.entrance = entrance
+        self.sign_in = sign_in
         self.allowed = allowed
         self.base = f"/{base_url.strip('/')}" if base_url.strip("/") else ""
         self.ambiguous = routes.routes() if self.base == f"/{routes.PREFIX}" else []
         self.headers = headers(allowed.frames)
         self.open_to_all = {f"{self.base}/{path}" for path in HEALTH}
-        if isinstance(entrance, ByLogin):
+        if isinstance(sign_in, ByLogin):
             self.open_to_all |= {f"{self.base}/{path}" for path in _LOGIN}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -92,7 +92,7 @@ class Doorway:
         is_page = scope["method"] in ("GET", "HEAD") and _PAGE.fullmatch(path) is not None
         secret = connection.query_params.get(links.PARAMETER) if is_page else None
         letters = connection.query_params.get(LETTERS) if is_page else None
-        asking = self.entrance.visitor(connection.cookies)
+        asking = self.sign_in.visitor(connection.cookies)
         if asking is None and api_routes.is_api(path):
             asking = self._bearer(connection)
         if answer is not None:
@@ -126,13 +126,13 @@ class Doorway:
     def _bearer(self, connection: HTTPConnection) -> Visitor | None:
         """The visitor of a program that sends a link's secret with its request."""
         kind, _, secret = connection.headers.get("authorization", "").partition(" ")
-        if kind.lower() != "bearer" or not isinstance(self.entrance, ByLink):
+        if kind.lower() != "bearer" or not isinstance(self.sign_in, ByLink):
             return None
-        return self.entrance.bearer(secret.strip())
+        return self.sign_in.bearer(secret.strip())
 
     async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
         connection = HTTPConnection(scope)
-        asking = self.entrance.visitor(connection.cookies)
+        asking = self.sign_in.visitor(connection.cookies)
         if self._cross_site_refusal(connection) is not None or asking is None:
             await send({"type": "websocket.close", "code": 1008})  # before acceptance, so the response is 403
             return
@@ -141,7 +141,7 @@ class Doorway:
         async def receive_while_signed_in() -> Message:
             message = await receive()
             # A page stays connected for hours; meanwhile links may be renewed and people removed from the list.
-            if message["type"] == "websocket.receive" and self.entrance.visitor(connection.cookies) != asking:
+            if message["type"] == "websocket.receive" and self.sign_in.visitor(connection.cookies) != asking:
                 await send({"type": "websocket.close", "code": 1008})
                 return {"type": "websocket.disconnect", "code": 1008}
             return message
@@ -173,8 +173,8 @@ class Doorway:
     def _by_link(self, connection: HTTPConnection, secret: str) -> Response:
         """Sign in by a link: set a cookie and remove the secret from the address."""
         cookie = None
-        if isinstance(self.entrance, ByLink):
-            cookie = self.entrance.admit(secret, connection.cookies)
+        if isinstance(self.sign_in, ByLink):
+            cookie = self.sign_in.admit(secret, connection.cookies)
             if cookie is None:
                 return self._sign_in_page(connection)
         return self._entered(connection, _without_secret(connection), cookie)
@@ -183,11 +183,11 @@ class Doorway:
         """Go on to the class with this code; a visitor who is not signed in becomes a viewer until the class ends."""
         cookie = None
         if asking is None:
-            if not isinstance(self.entrance, ByLink):
+            if not isinstance(self.sign_in, ByLink):
                 return self._sign_in_page(connection)
             try:
                 letters = class_routes.CLASSES.admit(letters)
-                cookie = self.entrance.admit_student(letters)
+                cookie = self.sign_in.admit_student(letters)
             except InputError as error:
                 return self._sign_in_page(connection, str(error))
         return self._entered(connection, f"./lessons?{urlencode({'class': letters})}", cookie)
@@ -199,9 +199,9 @@ class Doorway:
         else:
             answer = RedirectResponse(clean, 303)
         answer.headers["cache-control"] = "no-store"
-        if cookie is not None and isinstance(self.entrance, ByLink):
+        if cookie is not None and isinstance(self.sign_in, ByLink):
             answer.set_cookie(
-                self.entrance.cookie,
+                self.sign_in.cookie,
                 cookie,
                 max_age=COOKIE_SECONDS,
                 path=quote(self.base) or "/",
@@ -213,8 +213,8 @@ class Doorway:
 
     def _sign_in_page(self, connection: HTTPConnection, problem: str = "") -> Response:
         """The page for visitors who are not signed in: it says how to sign in, and what was wrong with a class's code."""
-        if isinstance(self.entrance, ByLogin):
-            return self._login(connection, self.entrance)
+        if isinstance(self.sign_in, ByLogin):
+            return self._login(connection, self.sign_in)
         # Browsers withhold the cookie after a link from another site; the page's own link sends it.
         returning = (
             connection.headers.get("sec-fetch-site") == "cross-site" and links.PARAMETER not in connection.query_params
@@ -228,12 +228,12 @@ class Doorway:
         )
         return _page(body, 401, refresh=clean if returning else None)
 
-    def _login(self, connection: HTTPConnection, entrance: ByLogin) -> Response:
-        claims = entrance.claims(connection.cookies)
+    def _login(self, connection: HTTPConnection, sign_in: ByLogin) -> Response:
+        claims = sign_in.claims(connection.cookies)
         if claims is not None:
             account = html.escape(str(claims.get("email", "this account")))
             return _page(_NOT_LISTED.format(who=account, base=html.escape(self.base)), 403)
-        names = entrance.providers()
+        names = sign_in.providers()
         buttons = "".join(
             f'<p><a class="button" href="{html.escape(login_redirect(name))}">'
             f"Log in{'' if name == 'default' else f' with {html.escape(name)}'}</a></p>"
@@ -273,15 +273,13 @@ def headers(frames: Sequence[str]) -> dict[str, str]:
 
 
 def _policy(around: str) -> str:
-    """The strictest policy under which Streamlit, its components and plotly.js work; tests/browser/test_door.py checks all pages."""
-    inline = " ".join(
-        f"'sha256-{_digest(text)}'" for text in (*_inline_scripts(), page_head.SERVER_ADDRESS, page_head.ON_ERROR)
-    )
+    """The strictest policy under which Streamlit, its components and plotly.js work (tests/browser/test_authentication.py)."""
+    inline = " ".join(f"'sha256-{_digest(text)}'" for text in _inline_scripts())
     return "; ".join(
         [
             "default-src 'none'",
             # The scripts of our components arrive as text and run from a blob.
-            f"script-src 'self' blob: 'unsafe-hashes' {inline}",
+            f"script-src 'self' blob: {inline}",
             "worker-src 'self' blob:",
             "style-src 'self' 'unsafe-inline'",
             "font-src 'self' data:",

@@ -1,4 +1,4 @@
-"""The map of Explore: points in two or three dimensions, coloured by a column. No Streamlit here: arrays in, a Plotly figure out."""
+"""Maps of points in two or three dimensions, coloured by a column. No Streamlit here: arrays in, a Plotly figure out."""
 
 from __future__ import annotations
 
@@ -89,6 +89,7 @@ def cloud_map(
     density: Sequence[tuple[float, list[NDArray[np.float64]]]] = (),
     named: bool = False,
     film: NDArray[np.floating] | None = None,
+    webgl: bool = True,
 ) -> go.Figure:
     """The map: one mark per point, coloured by a column, with the user's sentences as stars on top.
 
@@ -106,6 +107,7 @@ def cloud_map(
         density: lines of equal density, see `isoviz.exploring.maps.density_lines`.
         film: (layers, n, 2) coordinates in each layer; the browser animates them.
         named: write each colour's name at the centre of its points.
+        webgl: needs all of plotly.js, unless the component of Explore's map draws it.
     """
     figure = go.Figure()
     solid = coordinates.shape[1] == 3
@@ -136,6 +138,7 @@ def cloud_map(
                 hovertemplate="%{text}<extra></extra>" if not name else f"%{{text}}<extra>{title}</extra>",
                 legendgroup=title,
                 showlegend=bool(name) and opacity != _FAINT_OPACITY,
+                few=not webgl,
             )
     _add_density(figure, density)
     if named and colours is not None and not compact and not solid:
