@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]  # all that is traine
 
 ROOT = Path(__file__).resolve().parents[2]
 
-SLOWER: dict[str, dict[str, object]] = {"isolayer": {"layer_lr": 1e-4}, "flow": {"learning_rate": 1e-4}}
+SLOWER: dict[str, dict[str, object]] = {"isolayer": {"layer_lr": 2e-5}, "flow": {"learning_rate": 1e-4}}
 """Adam's first steps have the size of the learning rate even where a gradient is nothing but rounding (a bias before a
 normalisation): small rates keep that noise below the tolerance."""
 
