@@ -265,12 +265,14 @@ def _typed(column: pa.ChunkedArray, commas: bool) -> pa.ChunkedArray:
 
     written = pc.utf8_ltrim(pc.utf8_trim_whitespace(column), characters="+")
     written = pc.replace_substring(written, ",", ".") if commas else written
-    for kind in (pa.int64(), pa.uint64(), pa.float64(), pa.bool_()) if column.null_count < len(column) else ():
+    if column.null_count == len(column):
+        return column.cast(pa.float64())
+    others = {pa.int64(): _CODE, pa.uint64(): _CODE, pa.float64(): rf"{_CODE}|[nN][aA]", pa.bool_(): "[01]"}
+    for kind, other in others.items():
         with contextlib.suppress(pa.ArrowInvalid):
             values = written.cast(kind)
-            is_word = kind == pa.float64() and pc.any(pc.is_nan(values)).as_py()  # the word nan
-            return column if is_word or pc.any(pc.match_substring_regex(column, _CODE)).as_py() else values
-    return column.cast(pa.float64()) if column.null_count == len(column) else column
+            return column if pc.any(pc.match_substring_regex(written, other)).as_py() else values
+    return column
 
 
 def stripped_lines(path: Path) -> Iterator[str]:

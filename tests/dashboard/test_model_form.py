@@ -112,20 +112,6 @@ def test_offline_is_reported_and_checked_again(
     assert "to download" in texts(page) and not page.button(key="launch").disabled
 
 
-@pytest.mark.parametrize(
-    ("name", "message", "where"),
-    [("acme/none", "is not on the hub", "train"), ("acme/gated", "is gated: accept", "explore")],
-)
-def test_refusals_of_the_hub_are_reported_beside_the_field(
-    open_page: OpenPage, hub: LoopbackHub, tiny_models: TinyModels, name: str, message: str, where: str
-) -> None:
-    hub.add("acme/gated", tiny_models("bert"), gated=True)
-    page = open_page(where, **{{"train": FIELD, "explore": "explore_model"}[where]: name})
-    (error,) = errors(page)
-    assert message in error
-    assert page.button(key={"train": "launch", "explore": "explore_look"}[where]).disabled
-
-
 def _work(request: ViewRequest) -> str:
     """Runs the job in this process; returns its state."""
     return work_here(VIEW, key_for(request), request.as_json()).status

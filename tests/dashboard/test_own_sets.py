@@ -100,19 +100,6 @@ def test_an_upload_is_kept_and_named_in_the_address(open_page: OpenPage, compute
         vectors.load(key)
 
 
-def test_bad_rows_are_counted_and_left_out_on_request(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
-    table = pd.DataFrame({"id": [f"t{row}" for row in range(len(POINTS))], "vector": POINTS.tolist()})
-    table.loc[4, "vector"] = table.loc[9, "vector"] = None
-    content = table.to_json(orient="records", lines=True).encode()
-    page = _upload(open_page("explore", explore_at="My vectors"), "mine.jsonl", content)
-    (message,) = errors(page)
-    assert f"2 of {len(POINTS)} rows have no readable vector, the first is row 5" in message
-    page.session_state["explore_own.vectors.skip"] = True
-    page = _upload(page, "again.jsonl", content)
-    assert errors(page) == [] and vectors.load(str(page.query_params["explore_vectors"])).n == len(POINTS) - 2
-    assert any("the first is row 5" in warning.value for warning in page.warning)
-
-
 def test_a_link_to_vectors_that_are_gone_says_so(open_page: OpenPage) -> None:
     page = open_page("explore", explore_at="My vectors", explore_vectors="0" * 32)
     (message,) = errors(page)

@@ -51,12 +51,7 @@ class Chroma(Store):
                 **place,
             )
         closing.callback(self._client.close)
-
-    def names(self) -> list[str]:
-        return [collection.name for collection in self._client.list_collections()]
-
-    def vectors(self, name: str) -> list[str]:
-        return ["embedding"]
+        self.tables = {collection.name: ["embedding"] for collection in self._client.list_collections()}
 
     def _collection(self, name: str) -> Any:
         return self._client.get_collection(name, embedding_function=None)  # its default would load a model
