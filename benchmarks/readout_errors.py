@@ -136,7 +136,7 @@ def draw(seed: int, setting: Setting, names: frozenset[str]) -> Differences:
         if needs == "labels" and setting in REAL and not names.isdisjoint(CROSSED.values()):
             assert data.annotations.labels is not None
             fit: Callable[[Any], Map] = fitted if setting is fresh_fits else lambda points: FIXED
-            crossed = labels.cross_fitted(data.points, data.annotations.labels.codes, fit)
+            crossed = labels.finished(labels.crossed_stages(data.points, data.annotations.labels.codes, fit))
             result |= {CROSSED[slug]: difference(*pair) for slug, pair in crossed.items()}
         if needs == "nothing" and setting in REAL and OVERLAP in names:
             result[OVERLAP] = interval(cosines.overlap(Image(before), Image(after)))

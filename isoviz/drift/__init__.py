@@ -4,7 +4,6 @@
     print(isoviz.check(other_points, before, ids=ids).sentence)
 
     measures.py  the measures, what they become without each group of rows, default tolerances, distances
-    rows.py      reading, checking and drawing rows
     records.py   a baseline as a file, and what a check says
 
 Arrays need numpy and pydantic only; tables need pyarrow and pandas.
@@ -16,6 +15,7 @@ import hashlib
 import math
 import os
 import platform
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Final
@@ -23,18 +23,22 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isoviz import __version__
-from isoviz.drift.measures import GROUPS, MEASURES, Matrix, measured, squared_distances
+from isoviz import __version__, vectors
+from isoviz.drift.measures import FEWEST, GROUPS, MEASURES, Matrix, measured, squared_distances
 from isoviz.drift.records import Baseline, Check, Drift, Outcome
-from isoviz.drift.rows import FEWEST, MOST_BYTES, MOST_ROWS, checked, checked_ids, drawn, read
-from isoviz.errors import InputError, unknown_name
-from isoviz.metrics.cloud import blocks, draw
+from isoviz.errors import InputError, shortened, unknown_name
+from isoviz.metrics.cloud import blocks, draw, is_tensor
 from isoviz.metrics.intervals import jackknife_error, student_quantile
 from isoviz.metrics.zeros import nonzero_rows
+from isoviz.tables import arrays
+from isoviz.watch.vectors import as_rows
 
 __all__ = ["LEVEL", "MEASURES", "Baseline", "Check", "Drift", "baseline", "check", "read"]
 
 LEVEL: Final = 0.95
+MOST_ROWS: Final = 2_000
+MOST_BYTES: Final = 4 * 2**20
+"""Most rows in a baseline, and most bytes of them in float32, but never fewer rows than `FEWEST`."""
 
 
 def baseline(points: ArrayLike, *, ids: Iterable[Any] | None = None, seed: int = 0) -> Baseline:
@@ -48,12 +52,12 @@ def baseline(points: ArrayLike, *, ids: Iterable[Any] | None = None, seed: int =
     Raises:
         InputError: (a ValueError) too few rows that are not zero, values that are not finite, identical rows, or ids that do not fit.
     """
-    raw = checked(points)
+    raw = _checked(points)
     n, d = raw.shape
-    names = checked_ids(range(1, n + 1) if ids is None else ids, n)
+    names = _checked_ids(range(1, n + 1) if ids is None else ids, n)
     nonzero = nonzero_rows(raw)
     places = nonzero[draw(len(nonzero), max(FEWEST, min(MOST_ROWS, MOST_BYTES // (4 * d))), seed)]
-    rows = drawn(raw, places)
+    rows = _drawn(raw, places)
     found = measured(rows, _groups(len(rows)))
     reach = {name: _quantile(1) * jackknife_error(found.without[name]) for name in found.values}
     digest = hashlib.sha256(f"{raw.dtype.str} {raw.shape}".encode())
@@ -101,7 +105,7 @@ def check(
     """
     before = baseline if isinstance(baseline, Baseline) else Baseline.read(baseline)
     tolerances = _tolerances(fail_on)
-    raw = checked(points)
+    raw = _checked(points)
     if raw.shape[1] != before.d:
         raise InputError(f"vectors: {raw.shape[1]} dimensions, where the baseline has {before.d}", field="vectors")
     x, y = _pairs(raw, before, ids, same_rows)
@@ -187,15 +191,70 @@ def _pairs(raw: NDArray[Any], before: Baseline, ids: Iterable[Any] | None, same_
     if ids is None and not same_rows:
         count = min(len(points), len(nonzero))
         chosen = np.random.default_rng(1).choice(nonzero, count, replace=False)
-        return points[draw(len(points), count)], drawn(raw, chosen)
+        return points[draw(len(points), count)], _drawn(raw, chosen)
     field = "ids" if ids is not None else "same_rows"
     if before.named != (field == "ids") or (ids is not None and same_rows):
         raise InputError(f"{field}: the baseline was saved with{'' if before.named else 'out'} ids", field=field)
-    names = checked_ids(range(1, len(raw) + 1) if ids is None else ids, len(raw))
+    names = _checked_ids(range(1, len(raw) + 1) if ids is None else ids, len(raw))
     common = before.common({names[row] for row in nonzero}, named=before.named)
     if not common:
         raise InputError(
             f"{field}: fewer than {FEWEST} or than half of the baseline's rows are among these", field=field
         )
     place = {name: row for row, name in enumerate(names)}
-    return points[common], drawn(raw, np.array([place[before.ids[row]] for row in common]))
+    return points[common], _drawn(raw, np.array([place[before.ids[row]] for row in common]))
+
+
+# ------------------------------------------------------------------------------------------------------- a set's rows
+
+
+def read(
+    name: str | os.PathLike[str], column: str | None = None, ids: str | None = None, skip_bad: bool = False
+) -> tuple[NDArray[Any], list[str] | None]:
+    """The vectors of a file of any format (n, d), and their ids: those of the column `ids`, or of a column `id` if there is one."""
+    file = os.fspath(name)
+    if vectors.reading.holds(file, "vectors") == "array":
+        if ids is not None:
+            raise InputError("ids: an array file has no columns; give a table, or pair by row number", field="ids")
+        return vectors.reading.array(file, column, "vectors", skip_bad), None
+    found = vectors.read(file, vectors.Columns(points=column, id=ids), field="vectors", skip_bad=skip_bad)
+    if skipped := found.facts.get("skipped"):
+        warnings.warn(f"vectors: {skipped}", stacklevel=2)
+    return found.points, [str(one) for one in found.columns["id"]] if "id" in found.columns else None
+
+
+def _checked(points: ArrayLike) -> NDArray[Any]:
+    """The points (n, d), themselves if they are an array, possibly of a file."""
+    given: Any = points.detach() if is_tensor(points) else points  # type: ignore[union-attr]
+    raw: NDArray[Any] = given if isinstance(given, np.ndarray) and given.dtype.kind in "fiu" else as_rows(given)
+    if raw.ndim != 2 or raw.shape[1] < 2 or len(raw) < FEWEST:
+        raise InputError(
+            f"vectors: expected at least {FEWEST} rows and 2 dimensions, got the shape {raw.shape}", field="vectors"
+        )
+    arrays.check_finite(raw, "vectors")
+    if (rows := len(nonzero_rows(raw))) < FEWEST:
+        raise InputError(f"vectors: expected at least {FEWEST} rows that are not zero, got {rows}", field="vectors")
+    return raw
+
+
+def _drawn(raw: NDArray[Any], places: NDArray[np.int64]) -> Matrix:
+    """These rows in the precision in which a baseline keeps them, as float64."""
+    with np.errstate(over="ignore"):
+        rows = raw[places].astype("<f4").astype(np.float64)
+    bad = ~np.isfinite(rows).all(axis=1)
+    if bad.any():
+        raise InputError(f"vectors: row {places[bad.argmax()] + 1} has numbers above 3.4e38", field="vectors")
+    if np.all(rows.std(axis=0) <= np.finfo(np.float32).eps * np.abs(rows.mean(axis=0))):  # up to rounding
+        raise InputError("vectors: all rows are identical", field="vectors")
+    return rows
+
+
+def _checked_ids(ids: Iterable[Any], n: int) -> list[str]:
+    """Ids as text: n different ones."""
+    names = [str(one) for one in ids]
+    if len(names) != n:
+        raise InputError(f"ids: {len(names):,} for {n:,} rows", field="ids")
+    if len(set(names)) < n:
+        twice = next(name for row, name in enumerate(names) if name in names[:row])
+        raise InputError(f"ids: '{shortened(twice)}' is given twice", field="ids")
+    return names

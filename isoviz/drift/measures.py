@@ -21,6 +21,8 @@ Matrix = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 GROUPS: Final = 40
+FEWEST: Final = GROUPS
+"""Fewest rows of a set, and fewest pairs of rows with the same id."""
 NOISE: Final = 0.99
 """Share of unrelated pairs below the noise floor."""
 

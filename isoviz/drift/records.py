@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, computed_field, model_validator
 
 from isoviz import boundary
-from isoviz.drift.rows import FEWEST
+from isoviz.drift.measures import FEWEST
 from isoviz.errors import InputError, shortened
 from isoviz.formatting import number
 from isoviz.metrics import zeros

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -111,24 +111,27 @@ def _accuracy(labels: NDArray[Any], predicted: NDArray[Any], counts: NDArray[Any
 
 
 def _f1(labels: NDArray[Any], predicted: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.float64]:
-    hits, total = _of_class(1, labels, predicted, counts)
-    return 2 * hits / np.maximum(total, 1)
+    hits, totals = _of_class(1, labels, predicted, counts)
+    return 2 * hits / np.maximum(totals, 1)
 
 
 def _macro_f1(labels: NDArray[Any], predicted: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.float64]:
-    classes: Sequence[Any] = np.unique(np.concatenate([labels, predicted])).tolist()
-    hits, totals = np.stack([_of_class(k, labels, predicted, counts) for k in classes], axis=2)
+    hits, totals = np.stack([_of_class(k, labels, predicted, counts) for k in _classes(labels, predicted)], axis=2)
     return np.asarray((2 * hits / np.maximum(totals, 1)).sum(axis=1) / (totals > 0).sum(axis=1))
 
 
 def _matthews(labels: NDArray[Any], predicted: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.float64]:
-    classes: Sequence[Any] = np.unique(np.concatenate([labels, predicted])).tolist()
+    classes = _classes(labels, predicted)
     true = np.stack([_drawn(counts, labels == k) for k in classes], axis=1)
     guessed = np.stack([_drawn(counts, predicted == k) for k in classes], axis=1)
     n = counts.sum(axis=1).astype(np.float64)
     covariance = _drawn(counts, labels == predicted) * n - (true * guessed).sum(axis=1)
     spread = np.sqrt(n**2 - (true**2).sum(axis=1)) * np.sqrt(n**2 - (guessed**2).sum(axis=1))
     return np.divide(covariance, spread, out=np.zeros(len(counts)), where=spread > 0)
+
+
+def _classes(labels: NDArray[Any], predicted: NDArray[Any]) -> list[Any]:
+    return list(np.unique(np.concatenate([labels, predicted])))
 
 
 def _of_class(

@@ -148,13 +148,6 @@ def folds(labels: NDArray[np.int64], most: int = FOLDS) -> list[tuple[NDArray[np
         return list(kind(count, shuffle=True, random_state=0).split(np.zeros(len(labels)), labels))
 
 
-def cross_fitted(
-    points: NDArray[Any], labels: NDArray[np.int64], transform: Callable[[NDArray[Any]], Callable[[Any], Any]]
-) -> dict[str, tuple[Statistic, Statistic]]:
-    """`crossed_stages`, at once."""
-    return finished(crossed_stages(points, labels, transform))
-
-
 def crossed_stages(
     points: NDArray[Any], labels: NDArray[np.int64], transform: Callable[[NDArray[Any]], Callable[[Any], Any]]
 ) -> Generator[None, None, dict[str, tuple[Statistic, Statistic]]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+import itertools
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final, Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from isoviz.readouts.retrieval import Relevance
 from isoviz.statistics.paired_bootstrap import Difference, Statistic, difference
 
 Needs = Literal["head", "pairs", "queries", "labels", "nothing"]
+Aim = Literal["up", "down", ""]
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class ReadOut:
     unit: str
     help: str
     slow: bool = False
-    aim: Literal["up", "down", ""] = "up"
+    aim: Aim = "up"
     compute: Callable[[Image, Annotations], Statistic] | None = field(default=None, compare=False)
 
 
@@ -53,53 +54,34 @@ _SIMILARITIES: Final = {
     "l1": ("L1 similarity", " It is minus the sum of absolute differences of the vectors scaled to length 1."),
 }
 """Name on screen of each similarity, and what it is if that is not well known."""
+_BY_SIMILARITY: Final[dict[str, tuple[str, Needs, str, str, Aim]]] = {
+    "spearman": ("Spearman", "pairs", "pairs", "Rank correlation of the scores with the {}.", "up"),
+    "pearson": ("Pearson", "pairs", "pairs", "Linear correlation of the scores with the {}.", "up"),
+    "ndcg": ("nDCG@10", "queries", "queries", "Graded relevance of the first 10 documents by {}; 1 is ideal.", "up"),
+    "mrr": ("MRR@10", "queries", "queries", "Mean of 1/place of the first relevant document by {}.", "up"),
+    "recall1": ("Recall@1", "queries", "queries", "Share of the relevant documents in first place by {}.", "up"),
+    "recall10": ("Recall@10", "queries", "queries", "Share of the relevant documents among the first 10 by {}.", "up"),
+    "recall100": ("Recall@100", "queries", "queries", "Share of the relevant documents among the first 100 by {}.", "up"),
+    "hubness": ("Hubness", "queries", "documents", "Skewness of the number of queries with a document among their first 10 by {}. "
+                "High: a few documents are found too often.", "down"),
+    "never": ("Documents never found", "queries", "documents", "Share of the documents that no query has among its first 10 by {}.", ""),
+}  # fmt: skip
+"""Title, needs, unit, help and aim of the read-outs that exist for several similarities."""
 
 
-def _by(
-    names: str, slug: str, title: str, needs: Needs, unit: str, text: str, aim: Literal["up", "down", ""] = "up"
-) -> Rows:
-    """A read-out by several similarities; those beside cosine and dot product take longer."""
-    return tuple(
-        ReadOut(f"{slug}_{name}", f"{title}, {words}", needs, unit, text.format(words) + about, bool(about), aim)
-        for name in names.split()
-        for words, about in [_SIMILARITIES[name]]
-    )
+def _by(slugs: str, *similarities: str) -> Iterator[ReadOut]:
+    """These read-outs by each similarity; those beside cosine and dot product take longer."""
+    for slug, name in itertools.product(slugs.split(), similarities):
+        title, needs, unit, text, aim = _BY_SIMILARITY[slug]
+        words, about = _SIMILARITIES[name]
+        yield ReadOut(f"{slug}_{name}", f"{title}, {words}", needs, unit, text.format(words) + about, bool(about), aim)
 
-
-_both = partial(_by, "cosine dot")
-_SPEARMAN: Final = ("spearman", "Spearman", "pairs", "pairs", "Rank correlation of the scores with the {}.")
-_NDCG: Final = (
-    "ndcg",
-    "nDCG@10",
-    "queries",
-    "queries",
-    "Graded relevance of the first 10 documents by {}; 1 is ideal.",
-)
-_RECALL: Final = (
-    "recall10",
-    "Recall@10",
-    "queries",
-    "queries",
-    "Share of the relevant documents among the first 10 by {}.",
-)
-_HUBNESS: Final = (
-    "hubness",
-    "Hubness",
-    "queries",
-    "documents",
-    "Skewness of the number of queries with a document among their first 10 by {}. High: a few documents are found too often.",
-    "down",
-)
-
-
-Rows = tuple[ReadOut, ...]
 
 CATALOGUE: Final[dict[str, ReadOut]] = {
     one.slug: one
     for one in (
-        *_both(*_SPEARMAN),
-        *_both("pearson", "Pearson", "pairs", "pairs", "Linear correlation of the scores with the {}."),
-        *_by("rank l1", *_SPEARMAN),
+        *_by("spearman pearson", "cosine", "dot"),
+        *_by("spearman", "rank", "l1"),
         ReadOut(
             "alignment",
             "Alignment",
@@ -109,25 +91,9 @@ CATALOGUE: Final[dict[str, ReadOut]] = {
             aim="",
             compute=lambda image, annotations: pairs.alignment(image, annotations.pairs),  # type: ignore[arg-type]
         ),
-        *_both(*_NDCG),
-        *_both("mrr", "MRR@10", "queries", "queries", "Mean of 1/place of the first relevant document by {}."),
-        *_both("recall1", "Recall@1", "queries", "queries", "Share of the relevant documents in first place by {}."),
-        *_both(*_RECALL),
-        *_both(
-            "recall100", "Recall@100", "queries", "queries", "Share of the relevant documents among the first 100 by {}."
-        ),
-        *_both(*_HUBNESS),
-        *_both(
-            "never",
-            "Documents never found",
-            "queries",
-            "documents",
-            "Share of the documents that no query has among its first 10 by {}.",
-            "",
-        ),
-        *_by("csls rank l1", *_NDCG),
-        *_by("csls rank l1", *_RECALL),
-        *_by("csls", *_HUBNESS),
+        *_by("ndcg mrr recall1 recall10 recall100 hubness never", "cosine", "dot"),
+        *_by("ndcg recall10", "csls", "rank", "l1"),
+        *_by("hubness", "csls"),
         ReadOut("knn", "k-NN accuracy", "labels", "rows", "Share of rows whose nearest other rows by cosine mostly have the same label."),
         ReadOut("silhouette", "Silhouette", "labels", "rows", "Are rows closer to their own label than to another? −1 to 1, by cosine."),
         ReadOut("probe", "Linear probe", "labels", "rows", "Accuracy of a tuned logistic regression, 5-fold cross-validated.", slow=True),

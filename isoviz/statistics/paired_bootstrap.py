@@ -139,8 +139,8 @@ def draws(n: int, seed: int = 0) -> Array:
     return counts
 
 
-class _OfNumbers:
-    """A statistic computed from one number per unit, (n,)."""
+class Mean:
+    """The mean of one number per unit, (n,)."""
 
     def __init__(self, values: ArrayLike) -> None:
         self.values = np.asarray(values, dtype=np.float64)
@@ -148,10 +148,6 @@ class _OfNumbers:
     @property
     def n(self) -> int:
         return len(self.values)
-
-
-class Mean(_OfNumbers):
-    """The mean of one number per unit."""
 
     @property
     def value(self) -> float | None:
@@ -205,12 +201,8 @@ class Ranks:
     def __init__(self, values: ArrayLike) -> None:
         self.values = np.asarray(values, dtype=np.float64)
         self.order = np.argsort(self.values, kind="stable")
-        in_order = self.values[self.order]
-        new = np.ones(len(in_order), dtype=bool)
-        new[1:] = in_order[1:] != in_order[:-1]
-        self.starts = np.flatnonzero(new)
-        self.group = np.empty(len(new), dtype=np.int64)
-        self.group[self.order] = np.cumsum(new) - 1
+        _, self.group = np.unique(self.values, return_inverse=True)
+        _, self.starts = np.unique(self.values[self.order], return_index=True)
 
     def resampled(self, counts: Array) -> Array:
         """(r, n): the rank of each unit in each resample, minus the mean rank."""

@@ -49,8 +49,3 @@ def test_rows_of_one_label_are_not_unrelated_however_many_there_are() -> None:
     labels = np.arange(1_500) % 3
     ruler = cosines.ruler(np.random.default_rng(0).normal(size=(1_500, 4)), labels=labels.tolist())
     assert ruler.compared == 3 * 500 * 500
-
-
-def test_too_few_rows_leave_the_floor_open_above() -> None:
-    ruler = cosines.ruler(np.random.default_rng(0).normal(size=(12, 8)))
-    assert ruler.floor[3].high == 1 and ruler.floor[3].low > -1 and ruler.floor[0].high < 1

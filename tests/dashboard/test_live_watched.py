@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -58,18 +57,6 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     folder.mkdir()
     monkeypatch.setenv(trainings.FOLDER, str(folder))
     return folder
-
-
-def test_a_training_that_became_nan_is_not_shown_with_its_last_healthy_numbers(open_page: OpenPage) -> None:
-    watch = train(name="broken")
-    for _ in range(10):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            watch.step(np.full((16, 8), np.nan))
-    watch.end()
-    shown = texts(open_page("live"))
-    assert "orange-badge[:material/visibility_off: not judged for 10 steps]" in shown
-    assert "step 40 · no usable vectors for 10 steps" in shown and "ended]" not in shown and "IsoScore 0" not in shown
 
 
 def test_trainings_are_listed_with_their_state_and_last_measures(open_page: OpenPage, elsewhere: Path) -> None:
@@ -176,14 +163,6 @@ def test_other_files_are_named_in_one_line(open_page: OpenPage, elsewhere: Path)
     assert "is not a watched training" in line and "And 1 more." in line
 
 
-def test_what_the_watch_could_not_see_is_shown(open_page: OpenPage) -> None:
-    watch = Watch(store=True)
-    with pytest.warns(UserWarning):
-        watch.step(np.zeros((8, 8)))
-    app = open_page("live", watched=key_of(watch))
-    assert "8 of 8 vectors are zero" in app.warning[0].value and "not measured yet" in texts(app)
-
-
 # --------------------------------------------------------------------------------------------------------------- route
 
 
@@ -212,29 +191,9 @@ def test_lines_come_after_the_cursor_while_the_file_grows(client: TestClient) ->
     assert later["status"] == "finished" and later["ended"] >= later["started"]
 
 
-def test_a_long_file_comes_in_parts(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routes, "BATCH", 3)
-    key = key_of(train(steps=20))
-    seen: list[int] = []
-    more = True
-    while more:
-        answer = client.get(f"/isoviz/watched/{key}", params={"after": len(seen)}).json()
-        seen += [seq for seq, _ in answer["rows"]]
-        more = answer["more"]
-    assert seen == [1, 2, 3, 4, 5, 6]
-
-
 @pytest.mark.parametrize("key", ["x", "..", "%2e%2e%2fhome", "%00", "example-nothing"])
 def test_no_key_leads_to_another_file(client: TestClient, key: str) -> None:
     train()
-    assert client.get(f"/isoviz/watched/{key}").status_code == 404
-
-
-def test_a_file_that_turned_bad_is_gone(client: TestClient) -> None:
-    watch = train()
-    key = key_of(watch)
-    assert watch.file is not None
-    watch.file.write_text("{}\n")
     assert client.get(f"/isoviz/watched/{key}").status_code == 404
 
 

@@ -13,9 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.ruler import figures, sentences
 from dashboard.shared import menu
-from isoviz import cosines, vectors
+from isoviz import vectors
 from isoviz.cosines import Ruler
-from isoviz.cosines.results import STORE
 from isoviz.errors import InputError
 from isoviz.exploring.jobs import QUESTIONS, SENTENCES
 from isoviz.jobs import queue
@@ -93,13 +92,6 @@ def test_the_first_sight_is_full(open_page: OpenPage, offered: dict[str, Callabl
     assert shares["probability"].is_monotonic_increasing
 
 
-def test_a_cosine_is_read_from_the_address_or_the_field(open_page: OpenPage) -> None:
-    page = open_page("ruler", ruler_cosine="0.95")
-    assert errors(page) == [] and recorded().read(0.95).sentence in texts(page)
-    page.number_input(key="ruler_cosine").set_value(-0.25).run()
-    assert recorded().read(-0.25).sentence in texts(page) and line(page, figures.YOURS) == -0.25
-
-
 def test_share_and_precision_are_measured_and_what_does_not_depend_on_them_stays(
     open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, jobs_here: list[str]
 ) -> None:
@@ -133,25 +125,6 @@ def test_what_separates_nothing_says_so(open_page: OpenPage, jobs_here: list[str
     assert fields >= {"ruler_add.queries", "ruler_add.pairs"} and "ruler_add.labels" not in fields
 
 
-@pytest.mark.parametrize(
-    "points, message",
-    [
-        (np.random.default_rng(0).normal(size=(4, 8)), "Needs at least 10 rows (got 4)."),
-        (np.ones((20, 8)), "All rows are identical"),
-        (
-            np.where(np.arange(20)[:, None] > 8, 0.0, np.ones((20, 8)) + np.eye(20, 8)),
-            "10 rows that are not zero (got 9).",
-        ),
-    ],
-)
-def test_vectors_without_cosines_are_refused_in_a_line(
-    open_page: OpenPage, jobs_here: list[str], points: Any, message: str
-) -> None:
-    key = vectors.keep(VectorSet(points, pd.DataFrame(index=range(len(points))), name="bad"))
-    found = errors(open_page("ruler", **OWN, ruler_either=key))
-    assert len(found) == 1 and message in found[0]
-
-
 def test_a_score_that_no_pair_has_is_refused_beside_its_field(open_page: OpenPage, jobs_here: list[str]) -> None:
     page = open_page("ruler", ruler_from="9")
     assert len(errors(page)) == 1 and "at least 10 related pairs" in errors(page)[0]
@@ -159,10 +132,6 @@ def test_a_score_that_no_pair_has_is_refused_beside_its_field(open_page: OpenPag
     ruler = jobs.find(SetRequest(SIMILARITY, related_from=3.5))
     assert errors(page) == [] and ruler is not None and ruler.related is not None
     assert ruler.related.pairs > recorded().related.pairs  # type: ignore[union-attr]
-
-
-def test_a_set_that_is_gone_says_so(open_page: OpenPage) -> None:
-    assert "no longer on this server" in errors(open_page("ruler", **OWN, ruler_either="0" * 32))[0]
 
 
 def keep_sentences(first: str, second: str, points: Any) -> None:
@@ -208,19 +177,3 @@ def test_a_viewer_sees_the_recorded_rulers_and_may_start_none(
     page = open_page("ruler", ruler_share="20")
     assert errors(page) == [] and "This server is read-only" in texts(page) and len(drawn(page)) == 1
     assert recorded().read(0.62).sentence in texts(open_page("ruler"))
-
-
-def test_densities_are_those_of_the_pairs() -> None:
-    generator = np.random.default_rng(1)
-    points = generator.normal(size=(120, 16)) + 0.5
-    pairs = np.arange(120).reshape(60, 2)
-    points[pairs[:, 1]] = points[pairs[:, 0]] + 0.5 * generator.normal(size=(60, 16))
-    ruler = cosines.ruler(points, pairs=pairs)
-    shown = figures.densities(ruler)
-    unit = points / np.linalg.norm(points, axis=1, keepdims=True)
-    values = (unit[pairs[:, 0]] * unit[pairs[:, 1]]).sum(axis=1)
-    mean = float((shown["cosine"] * shown["related"]).sum())
-    assert mean == pytest.approx(values.mean(), abs=0.01)
-    across = (unit[pairs[:, 0]] @ unit[pairs[:, 1]].T)[~np.eye(60, dtype=bool)]
-    assert float((shown["cosine"] * shown["unrelated"]).sum()) == pytest.approx(across.mean(), abs=0.01)
-    assert RULER.results is STORE

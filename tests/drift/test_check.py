@@ -148,14 +148,6 @@ def test_a_change_must_lie_beyond_the_tolerance_with_its_whole_interval(
     assert (found.low, found.high) == pytest.approx((change - 3 * error, change + 3 * error))
 
 
-def test_a_distance_is_judged_on_its_own_scale() -> None:
-    found = drift._drift("mean_shift", (0.0, 0.3, 0.09, 0.01), 3.0, {"mean_shift": None})
-    assert (found.low, found.change, found.high) == pytest.approx((0.06**0.5, 0.3, 0.12**0.5))
-    assert (found.tolerance, found.outcome) == (0.1, "changed")
-    negative = drift._drift("mean_shift", (0.0, 0.0, -0.01, 0.002), 3.0, {"mean_shift": 0.0})
-    assert (negative.low, negative.high, negative.outcome) == (0, 0, "within tolerance")
-
-
 def test_what_is_not_known_passes_unless_strict() -> None:
     result = drift.check(cloud(60, seed=1), drift.baseline(cloud(60)))
     assert result.with_outcome("changed") == [] and result.with_outcome("cannot tell")
@@ -175,15 +167,6 @@ def test_only_named_measures_decide_and_fewer_make_intervals_shorter() -> None:
     assert default["isoscore_unbiased"] == pytest.approx(0.2 * every.drifts[0].before)
 
 
-def test_the_sentence_names_the_farthest_change_first() -> None:
-    result = drift.check(cloud(seed=1) + 3, drift.baseline(cloud()))
-    first, *others = result.with_outcome("changed")
-    most = next(one for one in result.drifts if one.measure == first)
-    assert result.sentence.startswith(f"{first} changed from ") and result.sentence.count("\n") == 0
-    assert others and all(name in result.sentence for name in others)
-    assert f"{most.low:.4g}" in result.sentence and "d = 8" in result.sentence
-
-
 # ------------------------------------------------------------------------------------------------------------- pairs
 
 
@@ -199,12 +182,6 @@ def test_ids_pair_rows_in_any_order_and_make_intervals_shorter() -> None:
     for one, other in zip(paired.drifts, apart.drifts, strict=True):
         if one.measure in ("mean_cosine", "isoscore_unbiased", "uniformity"):
             assert one.high - one.low < 0.3 * (other.high - other.low)
-
-
-def test_some_common_ids_suffice() -> None:
-    points = cloud()
-    result = drift.check(points[40:], drift.baseline(points, ids=range(120)), ids=range(40, 120))
-    assert (result.rows, result.n) == (80, (120, 80)) and all(one.change == 0 for one in result.drifts)
 
 
 def test_precision_and_type_of_the_numbers_do_not_matter() -> None:
@@ -257,15 +234,10 @@ DAMAGED: dict[str, dict[str, Any]] = {
     "another format": {"format": 2},
     "no format": {"format": None},
     "cut off": {"vectors": "AAAA"},
-    "no base64": {"vectors": "é"},
     "zero vectors": {"vectors": "A" * 5120},
-    "no numbers": {"vectors": "//" * 2560},
     "too few ids": {"ids": ["1"]},
     "another width": {"d": 7},
-    "no width": {"d": 0},
-    "no rows": {"n": 3},
     "unknown field": {"spam": 1},
-    "no vectors": {"vectors": None},
 }
 
 
@@ -278,14 +250,6 @@ def test_a_damaged_baseline_is_refused_in_one_line(change: dict[str, Any], tmp_p
     assert error.value.field == "baseline" and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "\0", '{"format": 1}'])
-def test_a_file_that_is_no_baseline_is_refused(text: str, tmp_path: Path) -> None:
-    (tmp_path / "before.json").write_text(text)
-    with pytest.raises(InputError) as error:
-        drift.Baseline.read(tmp_path / "before.json")
-    assert error.value.field == "baseline"
-
-
 def with_row(value: float) -> Matrix:
     points = cloud()
     points[7] = value
@@ -293,26 +257,21 @@ def with_row(value: float) -> Matrix:
 
 
 BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
-    "one row": (cloud(1), {}, "vectors"),
     "few rows": (cloud(39), {}, "vectors"),
     "one dimension": (cloud(50, 1), {}, "vectors"),
-    "no matrix": (np.zeros(50), {}, "vectors"),
     "words": (np.full((50, 8), "a"), {}, "vectors"),
     "identical rows": (np.ones((50, 8)), {}, "vectors"),
     "rows that rounding tells apart": (equal_but_for_rounding(50, 8), {}, "vectors"),
     "zero vectors": (np.where(np.arange(120)[:, None] < 90, 0.0, cloud()), {}, "vectors"),
     "nan": (with_row(np.nan), {}, "vectors"),
-    "infinite": (with_row(np.inf), {}, "vectors"),
     "too large": (with_row(1e60), {}, "vectors"),
     "another width": (cloud(50, 9), {}, "vectors"),
-    "no common ids": (cloud(), {"ids": range(1_000, 1_120)}, "ids"),
     "few common ids": (cloud(), {"ids": range(61, 181)}, "ids"),
     "ids of another number": (cloud(), {"ids": range(3)}, "ids"),
     "repeated ids": (cloud(), {"ids": [1] * 120}, "ids"),
     "rows although there are ids": (cloud(), {"same_rows": True}, "same_rows"),
     "unknown measure": (cloud(), {"fail_on": {"mean_cosin": 1.0}}, "fail_on"),
     "negative tolerance": (cloud(), {"fail_on": {"mean_cosine": -1.0}}, "fail_on"),
-    "no tolerance": (cloud(), {"fail_on": {"mean_cosine": np.nan}}, "fail_on"),
     "no measure": (cloud(), {"fail_on": {}}, "fail_on"),
 }
 
@@ -322,20 +281,3 @@ def test_bad_input_names_its_field(points: Any, options: dict[str, Any], field: 
     with pytest.raises(InputError) as error:
         drift.check(points, drift.baseline(cloud(), ids=range(120)), **options)
     assert error.value.field == field and "\n" not in str(error.value)
-
-
-def test_bad_baselines_name_their_field() -> None:
-    for points, options, field in BAD.values():
-        if field == "vectors" and np.shape(points) != (50, 9):
-            with pytest.raises(InputError) as error:
-                drift.baseline(points)
-            assert error.value.field == field
-        elif "ids" in options and len(options["ids"]) != 120:
-            with pytest.raises(InputError):
-                drift.baseline(points, ids=options["ids"])
-    with pytest.raises(InputError) as error:
-        drift.check(cloud(), drift.baseline(cloud()), ids=range(120))
-    assert error.value.field == "ids"
-    with pytest.raises(InputError) as error:
-        drift.check(cloud(30 + 10), drift.baseline(cloud()), same_rows=True)
-    assert error.value.field == "same_rows"

@@ -40,26 +40,6 @@ def test_the_same_ids_are_divided_the_same_way_in_any_order() -> None:
     assert chosen[0] == chosen[1]
 
 
-def test_pairs_of_a_few_rows_of_many_are_divided_themselves() -> None:
-    ids = [f"s{number}" for number in range(100)]
-    among = [(first, second) for first in range(6) for second in range(first)]
-    pairs = pd.DataFrame(
-        {"left": [ids[a] for a, _ in among], "right": [ids[b] for _, b in among], "score": RNG.uniform(0, 5, 15)}
-    )
-    paired = vectors(pd.DataFrame({"id": ids}), pairs, "similarity")
-    shown, held_back = divide(paired), divide(paired, "held back")
-    assert shown.annotations.pairs is not None and held_back.annotations.pairs is not None
-    assert (len(shown.annotations.pairs.left), len(held_back.annotations.pairs.left)) == (10, 5)
-
-
-def test_a_fit_sample_is_drawn_from_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(division, "MOST_FIT", 5)
-    ids = [f"s{number}" for number in range(60)]
-    pairs = pd.DataFrame({"left": ids[::2], "right": ids[1::2], "score": RNG.uniform(0, 5, 30)})
-    part = divide(vectors(pd.DataFrame({"id": ids}), pairs, "similarity"))
-    assert len(part.fit) == 5 and part.fit.max() > 30
-
-
 def test_rows_that_pairs_tie_together_stay_together() -> None:
     ids = [f"s{number}" for number in range(60)]
     pairs = pd.DataFrame({"left": ids[::2], "right": ids[1::2], "score": RNG.uniform(0, 5, 30)})
@@ -148,11 +128,6 @@ def test_demo_sets_are_complete() -> None:
 def test_too_few_rows_are_reported(too_small: VectorSet, message: str) -> None:
     with pytest.raises(InputError, match=message):
         divide(too_small)
-
-
-def test_labels_that_are_no_classes_are_left_out() -> None:
-    shown = divide(vectors(pd.DataFrame({"label": [str(number // 2) for number in range(600)]})))
-    assert shown.annotations.labels is None and "300 distinct values" in shown.notes[0]
 
 
 def test_large_sets_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:

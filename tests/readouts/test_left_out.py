@@ -20,8 +20,6 @@ from isoviz.readouts.image import Image
 from isoviz.readouts.upgrade import upgrade
 from isoviz.statistics.paired_bootstrap import interval
 from isoviz.vectors import VectorSet
-from isoviz.whatif import chains
-from isoviz.whatif.engine import WhatIf
 from tests.metrics.reference_clouds import equal_but_for_rounding
 
 RNG = np.random.default_rng(5)
@@ -75,17 +73,6 @@ def test_every_room_leaves_zero_rows_out_and_says_so(tmp_path: Path) -> None:
     assert measured.document["n"] == 200 and LEFT_OUT in measured.notes
 
 
-def test_a_ruler_renumbers_pairs_without_zero_rows() -> None:
-    near = POINTS + 0.1 * RNG.standard_normal(POINTS.shape)
-    both, pairs = np.concatenate([ZEROS, near]), np.stack([np.arange(300), np.arange(300, 600)], axis=1)
-    found = isoviz.ruler(both, pairs=pairs)
-    kept = np.concatenate([OTHERS, near])
-    rows = np.delete(np.arange(300), np.s_[::3]) + 200
-    expected = isoviz.ruler(kept, pairs=np.stack([np.arange(200), rows], axis=1))
-    assert found.related is not None and expected.related is not None
-    assert found.related.auc == pytest.approx(expected.related.auc) and found.related.pairs == 200
-
-
 @pytest.mark.parametrize("points", [np.ones((40, 8)), np.zeros((40, 8)), equal_but_for_rounding(40, 8)])
 def test_equal_rows_have_no_verdict(points: np.ndarray) -> None:
     with pytest.raises(InputError, match=r"distinct rows, got 1 in 40 rows|all rows are equal"):
@@ -103,11 +90,6 @@ def test_recall_of_all_other_rows_is_undefined(rows: int) -> None:
     found = interval(cosines.overlap(image, Image(POINTS[:rows] * 2)))
     assert found.value is None and found.reason == f"with 10 neighbours it needs at least 12 rows, got {rows}"
     assert cosines.overlap(Image(POINTS[:12]), Image(POINTS[:12] * 2)).value == 1.0
-
-
-def test_what_if_says_why_recall_is_undefined() -> None:
-    full = WhatIf(divide(of(POINTS[:30]))).full(chains.read("mean_removal"))
-    assert full.overlap is not None and full.overlap.value is None and "got 10" in full.overlap.reason
 
 
 def test_copies_are_on_no_two_sides_of_a_split() -> None:
@@ -153,14 +135,6 @@ def test_labels_that_say_nothing_and_small_classes_are_said() -> None:
         "The most common label has 33.3 % of the 60 labelled rows.",
         "k-NN takes 7 instead of 10 neighbours, because half of the labels have at most 8 rows.",
     )
-
-
-def test_few_distinct_vectors_are_said() -> None:
-    few = np.repeat(POINTS[:4], [200, 200, 60, 5], axis=0)
-    with pytest.raises(InputError, match="at least 12 distinct rows, got 4 in 465 rows"):
-        divide(of(few))
-    notes = annotations_of(of(few, label=["a", "b", "c"] * 155)).notes
-    assert notes[0] == "4 distinct vectors in 465 rows: 461 are copies of other rows and left out."
 
 
 def test_layers_keep_neighbours_among_distinct_rows() -> None:

@@ -130,28 +130,12 @@ def test_the_noise_floor_leaves_out_pairs_that_annotations_connect() -> None:
     assert np.std(floor.resampled(counts)) == pytest.approx(np.std(counts @ influences / 80), rel=0.05)
 
 
-def test_overlap_of_neighbours() -> None:
-    image = Image(POINTS)
-    assert cosines.overlap(image, Image(POINTS * 3)).value == 1.0
-    other = cosines.overlap(image, Image(RNG.normal(size=(80, 5)))).value
-    assert other == pytest.approx(10 / 79, abs=0.06)
-
-
 def test_a_zero_vector_has_no_direction() -> None:
     points = POINTS.copy()
     points[3] = 0.0
     image = Image(points)
     assert np.count_nonzero(~image.directed) == 1 and not image.unit[3].any()
     assert np.isfinite([one.value for one in readouts.measure(image, Annotations(pairs=PAIRS)).values()]).all()
-
-
-def test_one_long_vector_leaves_the_others_their_direction() -> None:
-    points = np.concatenate([RNG.normal(size=(30, 5)), np.full((1, 5), 4e8)])
-    alone, beside = Image(points[:-1]), Image(points)
-    assert beside.directed.all()
-    np.testing.assert_allclose(beside.cosines[:-1, :-1], alone.cosines, atol=1e-6)
-    np.testing.assert_allclose(Image(points[:-1].astype(np.float16)).cosines, alone.cosines, atol=2e-3)
-    assert Image(np.array([[3, 4], [1, 0]])).cosines[0, 1] == pytest.approx(0.6)
 
 
 def test_many_rows_are_compared_by_sample() -> None:

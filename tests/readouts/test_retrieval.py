@@ -150,11 +150,3 @@ def test_intervals_of_hubness_count_which_documents_take_the_place_of_others(who
     counts = np.random.default_rng(0).multinomial(DOCUMENTS, np.full(DOCUMENTS, 1 / DOCUMENTS), size=20)
     every, influences = hubness(rows), (DOCUMENTS - 1) * (without.mean() - without)
     assert every.resampled(counts) == pytest.approx(every.value + counts @ influences / DOCUMENTS, abs=1e-5)
-
-
-def test_the_unit_of_the_vectors_changes_nothing() -> None:
-    points, _, relevance = made(13)
-    plain, large = measure(Image(points), relevance), measure(Image(points * 1e40), relevance)
-    assert {slug: one.value for slug, one in plain.items()} == pytest.approx(
-        {slug: one.value for slug, one in large.items()}, abs=1e-6
-    )

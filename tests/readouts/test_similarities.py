@@ -8,14 +8,13 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.metrics import ndcg_score
 
-from isoviz import readouts
 from isoviz.posthoc.factored import FactoredCloud
 from isoviz.readouts import Annotations, RatedPairs
 from isoviz.readouts.image import Image
 from isoviz.readouts.reading import measure
 from isoviz.whatif.images import image_of
 from tests.metrics.reference_clouds import equal_but_for_rounding, equally_far
-from tests.readouts.test_retrieval import DOCUMENTS, QUERIES, made
+from tests.readouts.test_retrieval import QUERIES, made
 
 RNG = np.random.default_rng(6)
 
@@ -49,29 +48,6 @@ def test_search_matches_loops(name: str) -> None:
         first = np.argsort(-scores, axis=1)[:, :10]
         recall = [np.isin(np.flatnonzero(row), top).mean() for row, top in zip(grades[1:], first[1:], strict=True)]
         assert measured["recall10_csls"].value == pytest.approx(np.mean(recall), abs=1e-6)
-
-
-def test_csls_with_fewer_queries_than_neighbours_averages_over_all_of_them() -> None:
-    points, grades, relevance = made(22)
-    few = np.concatenate([points[1:5], points[QUERIES:]])
-    keep = (relevance.query >= 1) & (relevance.query < 5)
-    four = readouts.Relevance(
-        np.arange(4),
-        4 + np.arange(DOCUMENTS),
-        relevance.query[keep] - 1,
-        relevance.document[keep],
-        relevance.grade[keep],
-    )
-    measured = measure(Image(few), Annotations(queries=four), ["ndcg_csls"])["ndcg_csls"].value
-    assert measured == pytest.approx(ndcg_score(grades[1:5], by_loops(few, 4, "csls"), k=10), abs=1e-6)
-
-
-def test_csls_lowers_hubness() -> None:
-    points, _, relevance = made(23)
-    hub = points.copy()
-    hub[QUERIES : QUERIES + 3] = points[:QUERIES].mean(axis=0)  # documents near all queries
-    measured = measure(Image(hub + 1.0), Annotations(queries=relevance), ["hubness_cosine", "hubness_csls"])
-    assert measured["hubness_csls"].value < measured["hubness_cosine"].value
 
 
 def test_pairs_match_scipy_also_after_a_rotation_of_the_coordinates() -> None:

@@ -78,19 +78,6 @@ def rows() -> list[dict[str, Any]]:
     ]
 
 
-def in_plain_loop(watch: Watch, kind: str, rows: list[dict[str, Any]]) -> None:
-    model = Encoder(kind).train()
-    optimiser = torch.optim.AdamW(model.parameters(), lr=INDUCED[kind])
-    for start in range(0, len(rows), BATCH):
-        batch = {name: torch.tensor([row[name] for row in rows[start : start + BATCH]]) for name in rows[0]}
-        output = model(**batch)
-        output["loss"].backward()
-        optimiser.step()
-        optimiser.zero_grad()
-        if watch.step(output["vectors"]):
-            break
-
-
 def in_transformers(watch: Watch, kind: str, rows: list[dict[str, Any]], folder: Path, **more: Any) -> Any:
     from transformers import Trainer, TrainingArguments
 
@@ -177,14 +164,6 @@ def in_lightning(watch: Watch, kind: str, rows: list[dict[str, Any]], folder: Pa
     loaders = (torch.utils.data.DataLoader(part, batch_size=BATCH, collate_fn=collate) for part in (rows, rows[:7]))
     trainer.fit(Module(), *loaders)
     return trainer
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", list(INDUCED))
-def test_a_plain_loop(kind: str, rows: list[dict[str, Any]]) -> None:
-    watch = Watch(on_collapse="log", **OPTIONS)
-    in_plain_loop(watch, kind, rows)
-    assert (watch.alarm is None) == (kind == "healthy"), watch.alarm
 
 
 @pytest.mark.parametrize("kind", ["collapsing", "healthy"])
@@ -300,31 +279,6 @@ def test_lightning_with_accumulation_validation_and_half_precision(rows: list[di
     assert (training.state(), training.step, training.started.layer) == ("ended", 20, "encoder.bert (BertModel)")
 
 
-def test_lightning_stops_at_a_collapse(rows: list[dict[str, Any]], tmp_path: Path) -> None:
-    watch = Watch(on_collapse="stop", **OPTIONS)
-    with pytest.warns(WatchWarning, match="collapse at step"):
-        trainer = in_lightning(watch, "collapsing", rows, tmp_path)
-    assert watch.alarm is not None and trainer.global_step == watch.alarm.step < STEPS
-
-
-def test_tensorboard_receives_the_measures(rows: list[dict[str, Any]], tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard")
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-    from transformers import Trainer, TrainingArguments
-
-    arguments = transformers_arguments(TrainingArguments, tmp_path, "collapsing", report_to="tensorboard")
-    trainer = Trainer(Encoder("collapsing"), arguments, train_dataset=rows)
-    watch = Watch(on_collapse="log", **OPTIONS).watch(trainer)
-    trainer.train()
-    (events,) = tmp_path.rglob("events.out.tfevents.*")
-    read = EventAccumulator(str(events.parent))
-    read.Reload()
-    assert watch.alarm is not None
-    steps = {each.step for each in read.Scalars("train/isotropy/mean_cosine")}
-    assert steps == {*range(10, STEPS + 1, 10), watch.alarm.step}
-    assert [each.step for each in read.Scalars("train/isotropy/collapsed")] == [watch.alarm.step]
-
-
 def test_loggers_receive_the_measures(rows: list[dict[str, Any]], tmp_path: Path) -> None:
     from transformers import Trainer, TrainerCallback, TrainingArguments
 
@@ -356,19 +310,6 @@ def test_the_evaluator() -> None:
     assert values["probe_isoscore_unbiased"] == pytest.approx(expected, rel=1e-6)
     with pytest.raises(InputError, match="at least 2 different texts"):
         isoviz.IsotropyEvaluator(["a", "a"])
-
-
-def test_the_evaluator_in_a_trainer(tmp_path: Path) -> None:
-    sentences = list(dict.fromkeys(texts()["sentence1"]))[:80]
-    evaluator = isoviz.IsotropyEvaluator(sentences, name="probe")
-    watch = Watch(on_collapse="log", **OPTIONS)
-    more = {"eval_strategy": "steps", "eval_steps": 5, "max_steps": 10}
-    trainer = in_sentence_transformers(watch, "healthy", tmp_path, evaluator, **more)
-    scores = [
-        line["eval_probe_isoscore_unbiased"] for line in trainer.state.log_history if "eval_probe_directions" in line
-    ]
-    assert len(scores) == 2 and all(0 < score < 1 for score in scores)
-    assert sizes(watch) == {BATCH} and watch.steps == 10
 
 
 def test_an_encoder_decoder_is_read_at_its_encoder() -> None:
