@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -198,7 +198,7 @@ def main() -> int:
         folder = (options.store or Path(temporary)).absolute()
         os.environ["ISOVIZ_HOME"] = str(folder)  # also holds tokenised rows and views
         results = (options.results or folder / "studies").absolute()
-        work = {
+        work: dict[str, Callable[[], int]] = {
             "grids": lambda: train_grids(folder),
             "studies": lambda: execute_studies(folder, results),
             "pack": lambda: pack(folder, results),
