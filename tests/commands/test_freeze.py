@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
 from dashboard import frozen
-from dashboard.explore import numbers
 from dashboard.shared import address
 from factory.record_gallery import FOLDER, GALLERY
 from isoviz import vectors
@@ -45,7 +44,6 @@ def _as_the_command_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ISOVIZ_EXAMPLES", "on")
     monkeypatch.setenv("ISOVIZ_RUNNER", "off")
     monkeypatch.setenv("ISOVIZ_SPARES", "off")
-    monkeypatch.setattr(numbers, "TABLES_AFTER", 0.0)
 
 
 def test_the_file_has_the_numbers_of_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
