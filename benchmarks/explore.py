@@ -186,10 +186,8 @@ def kept(repeats: int) -> list[Line]:
     """Seconds that the server takes to draw the page of a stored view: again in the same session, and in another one."""
     from streamlit.testing.v1 import AppTest
 
-    from dashboard.explore import numbers
     from dashboard.server import routes
 
-    numbers.TABLES_AFTER = 0.0  # it waits for a browser there, not for itself
     if results.find(key_for(ViewRequest(MODEL, TASK))) is None:
         jobs.obtain(ViewRequest(MODEL, TASK))
 

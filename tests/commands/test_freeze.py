@@ -17,7 +17,6 @@ import pytest
 from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
-from dashboard.explore import numbers
 from dashboard.export import at_address
 from factory.record_gallery import FOLDER, GALLERY
 from isoviz import vectors
@@ -44,7 +43,6 @@ def _as_the_command_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ISOVIZ_EXAMPLES", "on")
     monkeypatch.setenv("ISOVIZ_RUNNER", "off")
     monkeypatch.setenv("ISOVIZ_SPARES", "off")
-    monkeypatch.setattr(numbers, "TABLES_AFTER", 0.0)
 
 
 def test_the_file_has_the_numbers_of_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
