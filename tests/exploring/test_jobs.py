@@ -13,12 +13,11 @@ import numpy as np
 import psutil
 import pytest
 
-from isoviz.exploring import jobs, maps, results
+from isoviz.exploring import maps, results
 from isoviz.exploring.jobs import MAP, SENTENCES, VIEW
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
-from isoviz.jobs import prepared, queue
+from isoviz.jobs import queue
 from isoviz.jobs.kinds import Recent
-from isoviz.jobs.prepared import PreparedWorker
 from isoviz.jobs.queue import JobState
 from isoviz.models import sources
 from tests.jobs.here import ask, work_here
@@ -98,24 +97,6 @@ def test_failed_view_says_why_and_is_restarted(request_: ViewRequest, key: str, 
     wait(lambda: queue.look(VIEW, key), lambda state: state.status == "running")
     queue.stop(VIEW, key)
     assert queue.look(VIEW, key).status == "none" and not queue.processes()
-
-
-def test_bundled_model_end_to_end_in_a_spare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepared, "MEMORY", 0)
-    keeper = PreparedWorker(jobs.PREPARE, "any", lambda count: tmp_path / "spare.log")
-    monkeypatch.setattr(queue, "prepared", keeper)
-    keeper.expect()
-    keeper.check()
-    spare = keeper.pid
-    request = ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=24)
-    key = key_of(request, sources.resolve(request.model), rows_of(request.task, None))
-    start(request, key)
-    assert [entry.pid for entry in queue.processes()] == [spare]
-    assert wait(lambda: queue.look(VIEW, key)).status == "done"
-    view = results.find(key)
-    assert view is not None
-    cells = view.array(view.depth, "cls", "correlation")
-    assert cells is not None and (np.diag(cells) == 255).all() and cells.shape == (view.entry(0, "cls").d,) * 2
 
 
 def sentences(name: str, *lines: str, **more: Any) -> dict[str, Any]:
