@@ -27,7 +27,7 @@ def embedded(vectors: VectorSet, *, texts: bool = True, field: str = "vectors") 
     rows = min(MOST_ROWS, MOST_NUMBERS // min(vectors.d, MOST_DIMENSIONS))
     if vectors.n > rows or vectors.d > MOST_DIMENSIONS:
         most, got = f"{rows:,} × {min(vectors.d, MOST_DIMENSIONS):,}", f"{vectors.n:,} × {vectors.d:,}"
-        raise InputError(f"{field}: a page takes up to {most} numbers (got {got})", field=field)
+        raise InputError.at(field, f"a page takes up to {most} numbers (got {got})")
     stream = io.BytesIO()
     np.save(stream, np.ascontiguousarray(vectors.points))
     kept = [name for name in _COLUMNS if name in vectors.columns and (texts or name != "text")]
