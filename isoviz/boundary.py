@@ -52,7 +52,7 @@ def path(text: str | os.PathLike[str], field: str, error: type[InputError] = Inp
         checked_path.stat()
     except RuntimeError:
         user = shortened(name.split(os.sep)[0])
-        raise error(f"{field}: there is no user '{user}' on this machine; write the full path", field=field) from None
+        raise error.at(field, f"there is no user '{user}' on this machine; write the full path") from None
     except InputError:  # a value error too
         raise
     except ValueError:  # a NUL character, or half of one
@@ -70,10 +70,10 @@ def file(text: str | os.PathLike[str], field: str, error: type[InputError] = Inp
     try:
         mode = file_path.stat().st_mode
     except OSError:
-        raise error(f"{field}: no file {shown}", field=field) from None
+        raise error.at(field, f"no file {shown}") from None
     if not stat.S_ISREG(mode):
         kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
-        raise error(f"{field}: no file {shown}: it is {kind}", field=field)
+        raise error.at(field, f"no file {shown}: it is {kind}")
     return file_path
 
 
@@ -83,7 +83,7 @@ def folder(text: str | os.PathLike[str], field: str, error: type[InputError] = I
     if not folder_path.is_dir():
         return None
     if not os.access(folder_path, os.R_OK | os.X_OK):
-        raise error(f"{field}: '{shortened(os.fspath(text))}' cannot be read: permission denied", field=field)
+        raise error.at(field, f"'{shortened(os.fspath(text))}' cannot be read: permission denied")
     return folder_path
 
 
@@ -93,9 +93,9 @@ def new_folder(text: str | os.PathLike[str], field: str, *, empty: bool = False)
     try:
         folder_path.mkdir(parents=True, exist_ok=True)
         if empty and os.listdir(folder_path):
-            raise InputError(f"{field}: '{text}' is not empty", field=field)
+            raise InputError.at(field, f"'{text}' is not empty")
     except OSError as problem:
-        raise InputError(f"{field}: cannot make the folder '{text}': {reason(problem)}", field=field) from None
+        raise InputError.at(field, f"cannot make the folder '{text}': {reason(problem)}") from None
     return folder_path
 
 
@@ -145,15 +145,15 @@ def parsing(what: str, field: str, error: type[InputError] = InputError) -> Iter
     except (IsoVizError, ModuleNotFoundError):  # a package of another installation extra is no fault of the file
         raise
     except MemoryError as problem:
-        raise error(f"{field}: {what}: it needs more memory than this machine has", field=field) from problem
+        raise error.at(field, f"{what}: it needs more memory than this machine has") from problem
     except Exception as problem:
         _log.debug("%s", what, exc_info=True)
-        raise error(f"{field}: {what}: {reason(problem)}", field=field) from problem
+        raise error.at(field, f"{what}: {reason(problem)}") from problem
     except BaseException as problem:
         # raised by libraries written in Rust; there is no class to import
         if type(problem).__name__ != "PanicException":
             raise
-        raise error(f"{field}: {what}: {reason(problem)}", field=field) from problem
+        raise error.at(field, f"{what}: {reason(problem)}") from problem
 
 
 def reason(problem: BaseException) -> str:

@@ -10,7 +10,7 @@ import errno
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -118,6 +118,11 @@ class IsoVizError(Exception):
 
 class InputError(IsoVizError, ValueError):
     """A name, value or option that is not allowed (exit code 2 on the command line)."""
+
+    @classmethod
+    def at(cls, field: str, problem: str, advice: str | None = None) -> Self:
+        """The error of a form field or option, whose message begins with its name."""
+        return cls(f"{field}: {problem}", field=field, advice=advice)
 
 
 class DataError(InputError):

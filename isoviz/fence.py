@@ -94,7 +94,7 @@ def host(name: str, port: int | None, usual: int | None, field: str) -> None:
     if allowed is not None and (name, port) not in [(one, its_port or usual) for one, its_port in allowed.hosts]:
         shown = f"{name}:{port}" if name else "a server without a name"
         advice = f"ask the operator to list it in {HOSTS}"
-        raise InputError(f"{field}: {shown} cannot be reached from the browser; {advice}", field=field)
+        raise InputError.at(field, f"{shown} cannot be reached from the browser; {advice}")
 
 
 def below(text: str | os.PathLike[str], roots: Roots, field: str, error: type[InputError] = InputError) -> Path:

@@ -220,11 +220,11 @@ def megabytes_of(store_folder: Path, visitor: str) -> int:
 
 def _suffix(split: str, files: Files, splits: Sequence[str]) -> str:
     if split not in files:
-        raise DataError(f"data: the {split} file is missing (needed: {' and '.join(splits)})", field="data")
+        raise DataError.at("data", f"the {split} file is missing (needed: {' and '.join(splits)})")
     suffix = catalogue.ending_of(files[split][0])
     if not is_table(Path(files[split][0])):
-        raise DataError(
-            f"data: the {split} file ends in '{suffix or 'nothing'}' (allowed: {', '.join(allowed())})", field="data"
+        raise DataError.at(
+            "data", f"the {split} file ends in '{suffix or 'nothing'}' (allowed: {', '.join(allowed())})"
         )
     return suffix
 

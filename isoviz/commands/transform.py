@@ -62,7 +62,7 @@ def run(
     try:
         steps = chains.read_for_vectors(chain)
     except InputError as error:
-        raise InputError(f"chain: {str(error).removeprefix('chain: ')}", field="chain") from None
+        raise InputError.at("chain", f"{str(error).removeprefix('chain: ')}") from None
     target = boundary.path(out, "out")
     problem = ""
     if target.suffix != ".npy":
@@ -72,11 +72,11 @@ def run(
     elif target.exists() and not target.is_file():
         problem = f"'{target}' is {'a directory' if target.is_dir() else 'not a regular file'}"
     if problem:
-        raise InputError(f"out: {problem}", field="out")
+        raise InputError.at("out", f"{problem}")
     transform = posthoc.chain([step.make() for step in steps])
     if (groups is None) == (transform.needs == "groups"):
         needed = "only for language_removal" if groups else f"{chain} needs the column with each row's language"
-        raise InputError(f"groups: {needed}", field="groups")
+        raise InputError.at("groups", f"{needed}")
     with progress_bar() as progress, stores.reporting(progress):
         points, names = _read(input, "in", column, groups, skip_bad_rows)
         fitted, fitted_names = points, names
@@ -84,15 +84,13 @@ def run(
             fitted, fitted_names = _read(fit_on, "fit-on", column, groups, skip_bad_rows)
     input, fit_on = stores.title(input), None if fit_on is None else stores.title(fit_on)  # without passwords
     if fitted.shape[1] != points.shape[1]:
-        raise InputError(
-            f"fit-on: '{fit_on}' has {fitted.shape[1]} dimensions, '{input}' has {points.shape[1]}", field="fit-on"
-        )
+        raise InputError.at("fit-on", f"'{fit_on}' has {fitted.shape[1]} dimensions, '{input}' has {points.shape[1]}")
     codes, fitted_codes = _codes(names, fitted_names)
     try:
         _fit(transform, fitted, fitted_codes)
     except InputError as error:
         arrays.check_finite(fitted, "in" if fit_on is None else "fit-on")
-        raise InputError(f"chain: cannot be fitted on these points: {error}", field="chain") from None
+        raise InputError.at("chain", f"cannot be fitted on these points: {error}") from None
     rows = draw(len(points), MOST_PAIRED)
     some = np.asarray(points[rows]), None if codes is None else codes[rows]
     kept = _neighbours(transform, *some)
@@ -173,7 +171,7 @@ def _read(
 
         of_file = vectors.read(name, vectors.Columns(points=column, label=groups), field=option, skip_bad=skip)
         if "label" not in of_file.columns:
-            raise InputError(f"groups: '{name}' has no columns; name a table", field="groups")
+            raise InputError.at("groups", f"'{name}' has no columns; name a table")
         return of_file.points, of_file.columns["label"]
     points = reading.array(name, column, option, skip)
     if not (np.issubdtype(points.dtype, np.floating) or np.issubdtype(points.dtype, np.integer)):
@@ -192,7 +190,7 @@ def _write(
     try:
         image = partial.open("xb")
     except OSError as error:
-        raise InputError(f"out: '{out.parent}' cannot be written to: {boundary.reason(error)}", field="out") from None
+        raise InputError.at("out", f"'{out.parent}' cannot be written to: {boundary.reason(error)}") from None
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (n, width)}
     try:
         # mapping the file would keep all of it in memory
@@ -205,7 +203,7 @@ def _write(
                     np.asarray(transform.transform(block, of_block), dtype=dtype).tofile(image)
                 except InputError as error:
                     arrays.check_finite(block, "in", before=first)  # the error gives the row
-                    raise InputError(f"in: rows {first + 1} to {last}: {error}", field="in") from None
+                    raise InputError.at("in", f"rows {first + 1} to {last}: {error}") from None
                 report(last, n, "transforming")
         if out.exists():
             shutil.copymode(out, partial)

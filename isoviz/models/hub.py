@@ -91,9 +91,9 @@ def _look_up(name: str, revision: str | None) -> Remote:
     files = tuple((file.rfilename, file.size or 0) for file in siblings if folders.is_wanted(file.rfilename))
     config = folders.config_of(path.parent)
     if config is None:
-        raise ModelError(f"model: '{requested}' has a config.json that is not valid JSON", field="model")
+        raise ModelError.at("model", f"'{requested}' has a config.json that is not valid JSON")
     if problem := folders.problem_in({file.rfilename for file in siblings}, config):
-        raise ModelError(f"model: '{requested}' {problem}", field="model")
+        raise ModelError.at("model", f"'{requested}' {problem}")
     return Remote(name, commit, files, config)
 
 
@@ -161,7 +161,7 @@ def search(text: str, limit: int = 20) -> list[Match]:
     from huggingface_hub import HfApi
 
     if problem := offline():
-        raise ModelError(f"model: {problem}", field="model")
+        raise ModelError.at("model", f"{problem}")
     with _in_our_terms(f"model: the search for '{text}'"):
         models = HfApi().list_models(
             search=text, limit=limit, sort="downloads", expand=["config", "downloads", "gated", "safetensors"]

@@ -108,7 +108,7 @@ class CloudRequest(BaseModel):
     def check_labels(self) -> None:
         """Raise `InputError` for a column of a table of labels that is not given."""
         if self.label_column is not None and self.labels is None:
-            raise InputError("label_column: only with --labels FILE", field="label_column")
+            raise InputError.at("label_column", "only with --labels FILE")
 
 
 class MeasureRequest(CloudRequest):
@@ -123,9 +123,9 @@ class MeasureRequest(CloudRequest):
     def check(self) -> None:
         """Raise `InputError` if it names neither a model nor a file, or what does not go with it."""
         if (self.model is None) == (self.embeddings is None):
-            raise InputError("model: give either a model or a file of embeddings", field="model")
+            raise InputError.at("model", "give either a model or a file of embeddings")
         if self.embeddings is not None and self.without_sinks:
-            raise InputError("without_sinks: only with a model, which reads tokens", field="without_sinks")
+            raise InputError.at("without_sinks", "only with a model, which reads tokens")
         for name in _OF_FILES if self.embeddings is None else ():
             if getattr(self, name):
                 raise InputError(f"{name}: only with --embeddings", field=name)
@@ -214,7 +214,7 @@ def _measure_file(request: MeasureRequest, file: str) -> Measured:
             read_outs = _read_outs(vector_set, annotations)
     except ValueError as error:
         arrays.check_finite(points, "embeddings")  # says where
-        raise InputError(f"embeddings: {error}", field="embeddings") from None
+        raise InputError.at("embeddings", f"{error}") from None
     if 1 < record.n < record.d:
         transposed = f"rows are points: {record.n} of them, {record.d} numbers each; transpose the array if its columns are the points"
         record = record.model_copy(update={"notes": (*record.notes, transposed)})
@@ -242,9 +242,8 @@ def points_in(request: CloudRequest, file: str) -> tuple[NDArray[Any], list[str]
     elif "label" not in vector_set.columns:
         if table is not None:
             raise vectors.reading.no_labels(table)
-        raise InputError(
-            f"labels: '{catalogue.title(file)}' is an array without columns; name a table with a column 'label'",
-            field="labels",
+        raise InputError.at(
+            "labels", f"'{catalogue.title(file)}' is an array without columns; name a table with a column 'label'"
         )
     return vector_set.points, vector_set.facts.get("dimensions", []), vector_set
 
@@ -294,7 +293,7 @@ def rows_in(request: CloudRequest, columns: OwnTask | None = None) -> tuple[Task
     rows = tasks.load(task, request.data, task.checked_direction(request.direction) or None)
     frames = {"train": rows.train, "validation": rows.validation, **rows.extra}
     if request.split not in frames:
-        raise InputError(f"split: no split '{request.split}' (allowed: {', '.join(frames)})", field="split")
+        raise InputError.at("split", f"no split '{request.split}' (allowed: {', '.join(frames)})")
     return task, rows, frames[request.split].iloc[: request.max_eval]
 
 
@@ -380,11 +379,10 @@ def _usual(request: MeasureRequest, offered: Sequence[Pooling], usual: Pooling) 
 
 def _check_head(request: MeasureRequest, run: FinishedRun) -> None:
     if request.layer is not None:
-        raise InputError("layer: the head reads the last layer; omit --layer with --pooling head", field="layer")
+        raise InputError.at("layer", "the head reads the last layer; omit --layer with --pooling head")
     if not run.scores_rows:
-        raise InputError(
-            f"pooling: the head of {request.model} reads every token, not one vector per row; choose another pooling",
-            field="pooling",
+        raise InputError.at(
+            "pooling", f"the head of {request.model} reads every token, not one vector per row; choose another pooling"
         )
 
 

@@ -141,4 +141,4 @@ def not_finite(point: NDArray[Any], field: str, row: int) -> InputError:
     shown = "NaN" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:.3g}, above {LARGEST:.0e}"
     half_overflow = point.dtype == np.float16 and shown == "infinite"
     hint = "; float16 ends at 65,504: save them as float32" if half_overflow else ""
-    return InputError(f"{field}: row {row + 1}, dimension {column + 1}: the number is {shown}{hint}", field=field)
+    return InputError.at(field, f"row {row + 1}, dimension {column + 1}: the number is {shown}{hint}")

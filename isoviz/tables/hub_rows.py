@@ -50,7 +50,7 @@ def load(
         present = builder.info.splits or {}
         if missing := [split for split in splits if split not in present]:
             has = ", ".join(map(str, present))
-            raise DataError(f"{field}: '{title}' has no split '{missing[0]}' (it has: {has})", field=field)
+            raise DataError.at(field, f"'{title}' has no split '{missing[0]}' (it has: {has})")
         loaded = [builder.as_dataset(split=split) for split in splits]
     except DataError:
         raise
@@ -96,13 +96,9 @@ def table(name: str, field: str) -> pa.Table:
     dataset, _, configuration = path_in_repository.partition("/")
     repository = f"{owner}/{dataset}"
     if not _REPOSITORY.fullmatch(repository):
-        raise InputError(
-            f"{field}: '{shortened(title)}' is not a data set of the hub; expected hub:owner/name:split", field=field
-        )
+        raise InputError.at(field, f"'{shortened(title)}' is not a data set of the hub; expected hub:owner/name:split")
     if Path(repository).exists():  # the library would read the folder, bypassing the file access rules
-        raise InputError(
-            f"{field}: '{repository}' is also a folder on this server; enter the path of a file in it", field=field
-        )
+        raise InputError.at(field, f"'{repository}' is also a folder on this server; enter the path of a file in it")
     subject = f"{field}: '{shortened(title)}'"
     (rows,), _ = load(repository, configuration or None, [split or "train"], subject, "use a file instead", field=field)
     return rows.with_format("arrow")[:]

@@ -42,12 +42,12 @@ def get(slug: str, columns: OwnTask | None = None) -> Task:
     """
     if slug == OWN:
         if columns is None:
-            raise InputError("task: 'own' needs to know its columns (text and label)", field="task")
+            raise InputError.at("task", "'own' needs to know its columns (text and label)")
         from isoviz.tasks import own
 
         return own.task(columns)
     if columns is not None:
-        raise InputError(f"own: '{slug}' has its own columns (columns are for --task {OWN})", field="own")
+        raise InputError.at("own", f"'{slug}' has its own columns (columns are for --task {OWN})")
     try:
         return catalogue()[slug]
     except KeyError:
@@ -149,7 +149,7 @@ def _raw(
     columns = task.wanted(direction)
     if task.generated:
         if data is not None:
-            raise DataError(f"data: '{task.slug}' has its own rows and takes no data folder", field="data")
+            raise DataError.at("data", f"'{task.slug}' has its own rows and takes no data folder")
         data = rows_dir(task.slug)
     if task.own is not None:
         return own.frames(task, data, columns, picks), None

@@ -40,7 +40,7 @@ def check(frame: pd.DataFrame, task: Task, name: str, direction: str | None = No
         DataError: one line that names the first rows at fault, counted from 1.
     """
     if len(frame) == 0:
-        raise DataError(f"data: {name} has no rows", field="data")
+        raise DataError.at("data", f"{name} has no rows")
     checked, problems = examine(frame, task, direction)
     if problems:
         first = problems[0]
@@ -48,12 +48,12 @@ def check(frame: pd.DataFrame, task: Task, name: str, direction: str | None = No
         numbers = ", ".join(map(str, rows[:5])) + (", …" if len(rows) > 5 else "")
         got = f"; got {first.value}" if first.value else ""
         where = f"{len(rows)} row{'s' if len(rows) > 1 else ''} ({numbers})"
-        raise DataError(f"data: {name}: {first.what}{got} in {where}", field="data")
+        raise DataError.at("data", f"{name}: {first.what}{got} in {where}")
     if whole and task.kind in ("classification", "regression") and checked["label"].nunique() < 2:
         if task.kind == "regression":
-            raise DataError(f"data: {name} has one label only ({checked['label'].iloc[0]:g})", field="data")
+            raise DataError.at("data", f"{name} has one label only ({checked['label'].iloc[0]:g})")
         only = task.label_names[int(checked["label"].iloc[0])]
-        raise DataError(f"data: {name} has one class only ('{only}'); at least two are needed", field="data")
+        raise DataError.at("data", f"{name} has one class only ('{only}'); at least two are needed")
     return checked
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from isoviz import boundary
 from isoviz.errors import DataError, listed
 from isoviz.tables import catalogue, formats, hub_rows, json_rows
+from isoviz.tables.protocol import refused
 from isoviz.tasks.protocol import TRAIN, VALIDATION, Task
 
 if TYPE_CHECKING:
@@ -77,13 +78,13 @@ def find(folder: str | Path, task: Task) -> dict[str, tuple[Path, ...]]:
     """
     root = boundary.folder(folder, "data", DataError)
     if root is None:
-        raise _refused(f"'{folder}' is not a folder that this machine can read")
+        raise refused(f"'{folder}' is not a folder that this machine can read")
     paths_of: dict[str, tuple[Path, ...]] = {}
     for split, names in {TRAIN: (TRAIN,), VALIDATION: tuple(dict.fromkeys((task.validation, VALIDATION)))}.items():
         paths_of[split] = next((paths for name in names if (paths := of_split(root, name))), ())
         if not paths_of[split]:
             looked = f"{' and '.join(names)} as {', '.join(allowed())}"
-            raise _refused(f"no {split} split in '{folder}' (looked for {looked})")
+            raise refused(f"no {split} split in '{folder}' (looked for {looked})")
     extra = {split: of_split(root, name) for split, name in task.extra}
     return paths_of | {split: paths for split, paths in extra.items() if paths}
 
@@ -100,17 +101,13 @@ def of_split(root: Path, split: str) -> tuple[Path, ...]:
     ):
         missing = sorted(set(range(int(shards[0][2]))) - {int(match[1]) for match in shards})
         if missing:
-            raise _refused(
+            raise refused(
                 f"the {split} split in '{root}' lacks part {missing[0]} of {int(shards[0][2])} (counted from 0)"
             )
     elif len(matches) > 1:
         names = listed(path.name for path in matches)
-        raise _refused(f"several files for the {split} split in '{root}' ({names}); keep one")
+        raise refused(f"several files for the {split} split in '{root}' ({names}); keep one")
     return tuple(boundary.file(path, "data", DataError) for path in matches)
-
-
-def _refused(message: str) -> DataError:
-    return DataError(f"data: {message}", field="data")
 
 
 def read(paths: Sequence[Path], places: Mapping[str, str], pick: Pick | None = None) -> pd.DataFrame:
@@ -256,7 +253,7 @@ def _field(value: object, field: str) -> object:
 def _require(title: str, present: Sequence[str], places: Collection[str]) -> None:
     missing = list(dict.fromkeys(place for place in places if _source_column(present, place) is None))
     if missing:
-        raise _refused(
+        raise refused(
             f"{title} lacks the column{'s' if len(missing) > 1 else ''} {listed(missing, 60)} "
             f"(it has {listed(present, 80) or 'none'}; needed: {listed(places, 60)})"
         )

@@ -80,25 +80,25 @@ class Guess:
 def find(data: str | Path | None) -> dict[str, tuple[Path, ...]]:
     """The files of own data: `train` and `validation` of a folder, its `train` only, or the one file there is."""
     if data is None:
-        raise DataError("data: own data need a file or a folder", field="data")
+        raise DataError.at("data", "own data need a file or a folder")
     path, allowed = boundary.path(data, "data", DataError), ", ".join(files.allowed())
     if path.is_file():
         if not files.is_table(path):
             ending = path.suffix or "nothing"
-            raise DataError(f"data: '{path.name}' ends in '{ending}' (allowed: {allowed})", field="data")
+            raise DataError.at("data", f"'{path.name}' ends in '{ending}' (allowed: {allowed})")
         return {TRAIN: (path,)}
     if boundary.folder(path, "data", DataError) is None:
-        raise DataError(f"data: '{shortened(data)}' is not a file or folder that this machine can read", field="data")
+        raise DataError.at("data", f"'{shortened(data)}' is not a file or folder that this machine can read")
     splits = {split: paths for split in SPLITS if (paths := files.of_split(path, split))}
     if TRAIN in splits:
         return splits
     tables = [file for file in path.iterdir() if files.is_table(file)]
     if len(tables) == 1:
         return {TRAIN: (boundary.file(tables[0], "data", DataError),)}
-    raise DataError(
-        f"data: '{data}' has {len(tables) or 'no'} data files and none is named train (allowed: one file, or train and "
+    raise DataError.at(
+        "data",
+        f"'{data}' has {len(tables) or 'no'} data files and none is named train (allowed: one file, or train and "
         f"validation, as {allowed})",
-        field="data",
     )
 
 
@@ -152,15 +152,15 @@ def guess(data: str | Path | None, columns: OwnTask) -> Guess:
     frames = [files.read(paths, {"label": columns.label}) for paths in by_split.values()]
     labels = frames[0]["label"].dropna()
     if not len(labels):
-        raise DataError(f"data: the column {columns.label} is empty", field="data")
+        raise DataError.at("data", f"the column {columns.label} is empty")
     kind, reason = (columns.kind, "As chosen.") if columns.kind else _kind(labels, columns.second is not None)
     if kind != "classification":
         return Guess(kind, reason)
     every = [checking.as_name(value) for frame in frames for value in frame["label"].dropna()]
     names = columns.label_names or tuple(sorted(set(every), key=_by_number))
     if len(names) > MAX_CLASSES and not columns.label_names:
-        raise DataError(
-            f"data: '{columns.label}' has {len(names)} distinct values; classes are at most {MAX_CLASSES}", field="data"
+        raise DataError.at(
+            "data", f"'{columns.label}' has {len(names)} distinct values; classes are at most {MAX_CLASSES}"
         )
     return Guess(kind, reason, names, tuple(every.count(name) for name in names))
 
@@ -203,7 +203,7 @@ def task(columns: OwnTask) -> Task:
     """The task that completed columns describe; `InputError` for columns that do not fit the kind."""
     kind = columns.kind
     if kind is None:
-        raise InputError(f"own.kind: not known yet (allowed: {', '.join(HEAD_KINDS)})", field="own.kind")
+        raise InputError.at("own.kind", f"not known yet (allowed: {', '.join(HEAD_KINDS)})")
     names, metrics, description = _KINDS[kind]
     classes = columns.label_names
     used = [name for name in (columns.text, columns.second, columns.label) if name is not None]
@@ -221,7 +221,7 @@ def task(columns: OwnTask) -> Task:
     elif len(set(classes)) < len(classes):
         problem, field = f"name each class once (got {listed(classes)})", "own.label_names"
     if problem:
-        raise InputError(f"{field}: {problem}", field=field)
+        raise InputError.at(field, f"{problem}")
     return Task(
         slug=OWN,
         title="Own data",
@@ -261,7 +261,7 @@ def _held_out(frame: pd.DataFrame, task: Task) -> np.ndarray:
     group = pd.factorize(np.asarray(texts, dtype=object))[0]
     groups = int(group.max()) + 1 if len(group) else 0
     if groups < 2:
-        raise DataError(f"data: {groups} distinct rows cannot be split; at least two are needed", field="data")
+        raise DataError.at("data", f"{groups} distinct rows cannot be split; at least two are needed")
     order = np.random.default_rng(task.own.split_seed).permutation(groups)
     held = order[: min(groups - 1, max(1, round(groups * task.own.share)))]
     return np.isin(group, held)

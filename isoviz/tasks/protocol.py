@@ -156,7 +156,7 @@ class Task:
             return self.directions[0] if self.directions else ""
         if direction not in self.directions:
             allowed = f"allowed: {', '.join(self.directions)}" if self.directions else "it does not translate"
-            raise InputError(f"direction: '{self.slug}' has no direction '{direction}' ({allowed})", field="direction")
+            raise InputError.at("direction", f"'{self.slug}' has no direction '{direction}' ({allowed})")
         return direction
 
     @property

@@ -41,4 +41,4 @@ def check_tables(folder: str) -> None:
     for paths in own.find(folder).values():
         for path in paths:
             if files.tabular(path, 1).empty:
-                raise DataError(f"data: {path.name} has no rows", field="data")
+                raise DataError.at("data", f"{path.name} has no rows")

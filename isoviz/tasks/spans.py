@@ -60,12 +60,11 @@ def features(
         InputError: max_length and doc_stride leave no room for a context token.
     """
     if not tokenizer.is_fast:
-        raise ModelError("model: span tasks need a fast tokenizer, and this model has a slow one", field="model")
+        raise ModelError.at("model", "span tasks need a fast tokenizer, and this model has a slow one")
     room = max_length - tokenizer.num_special_tokens_to_add(pair=True)
     if not 0 <= doc_stride < room - 1:
-        raise InputError(
-            f"doc_stride: must be from 0 to {max(0, room - 2)} with max_length {max_length} (got {doc_stride})",
-            field="doc_stride",
+        raise InputError.at(
+            "doc_stride", f"must be from 0 to {max(0, room - 2)} with max_length {max_length} (got {doc_stride})"
         )
     empty = SpanFeatures({name: [] for name in ("input_ids", "attention_mask")}, np.zeros(0, np.int64), [])
     if not questions:

@@ -221,9 +221,8 @@ def places_of(names: list[str], given: Columns, field: str) -> dict[str, str]:
         wanted = given.given(column)
         if wanted is not None:
             if wanted not in names:
-                raise InputError(
-                    f"{field}: the table has no column '{shortened(wanted)}' for {column} (it has: {listed(names, 120)})",
-                    field=field,
+                raise InputError.at(
+                    field, f"the table has no column '{shortened(wanted)}' for {column} (it has: {listed(names, 120)})"
                 )
             places[column] = wanted
         elif (match := next((lower[usual_name] for usual_name in usual if usual_name in lower), None)) is not None:
@@ -253,26 +252,23 @@ def dimensions_of(table: pa.Table, requested: str | None, taken: set[str], field
         missing = next((name for name in wanted if name not in names), None)
         if missing is not None or not wanted:
             shown = f"no column '{shortened(missing or requested)}' (available: {listed(names, 120)})"
-            raise InputError(f"{field}: {shown}", field=field)
+            raise InputError.at(field, f"{shown}")
         return wanted
     lists, numbers = list_columns(table, taken), number_columns(table, taken)
     if len(lists) > 1:
-        raise InputError(
-            f"{field}: {len(lists)} columns hold lists ({listed(lists, 100)}); name the one to read", field=field
-        )
+        raise InputError.at(field, f"{len(lists)} columns hold lists ({listed(lists, 100)}); name the one to read")
     selected = lists or numbers
     unread = [name for name in names if _VECTORS.fullmatch(name) and name not in {*selected, *taken}]
     if unread and not lists:
         held = _first_texts(table[unread[0]]) or [table.schema.field(unread[0]).type]
-        raise InputError(
-            f"{field}: column '{shortened(unread[0])}' holds no vectors that can be read, but '{shortened(held[0], 40)}'; "
+        raise InputError.at(
+            field,
+            f"column '{shortened(unread[0])}' holds no vectors that can be read, but '{shortened(held[0], 40)}'; "
             f"name the columns of the vectors (columns: {listed(names, 80)})",
-            field=field,
         )
     if not selected:
-        raise InputError(
-            f"{field}: no column of lists and no column of numbers (columns: {listed(names, 120) or 'none'})",
-            field=field,
+        raise InputError.at(
+            field, f"no column of lists and no column of numbers (columns: {listed(names, 120) or 'none'})"
         )
     if odd := odd_columns(table, numbers if not lists else []):
         warnings.warn(
@@ -362,7 +358,7 @@ def with_points(table: pa.Table, name: str) -> pa.ChunkedArray:
 
 def bad_cell(row: int, name: str, problem: str, field: str) -> InputError:
     """The error of a cell; rows are counted from 0."""
-    return InputError(f"{field}: row {row + 1}, column '{shortened(name)}': {problem}", field=field)
+    return InputError.at(field, f"row {row + 1}, column '{shortened(name)}': {problem}")
 
 
 def _decoded(table: pa.Table, names: list[str], d: int | None, field: str) -> NDArray[Any]:
@@ -379,7 +375,7 @@ def _decoded(table: pa.Table, names: list[str], d: int | None, field: str) -> ND
         kind = table.schema.field(name).type
         if not (_is_number(kind) or is_text(kind) or table[name].null_count == len(table)):
             held = f"column '{shortened(name)}' holds {shortened(kind, 40)}"
-            raise InputError(f"{field}: {held}, not numbers or lists of numbers", field=field)
+            raise InputError.at(field, f"{held}, not numbers or lists of numbers")
     narrow = all(pa.types.is_float32(table.schema.field(name).type) for name in names)
     points = np.empty((table.num_rows, len(names)), dtype=np.float32 if narrow else np.float64)
     for index, name in enumerate(names):
@@ -411,7 +407,7 @@ def _of_lists(column: pa.ChunkedArray, name: str, d: int | None, field: str) -> 
                 if _is_list(inner)
                 else f"lists of {inner}, not of numbers"
             )
-            raise InputError(f"{field}: column '{shortened(name)}' holds {held}", field=field)
+            raise InputError.at(field, f"column '{shortened(name)}' holds {held}")
         dtype = np.float32 if pa.types.is_float32(inner) or pa.types.is_float16(inner) else np.float64
         fixed = pa.types.is_fixed_size_list(column.type)
         lengths = np.full(1, column.type.list_size) if fixed else pc.list_value_length(column).to_numpy()

@@ -29,9 +29,8 @@ def halved(texts: TextSet | VectorSet) -> TextSet:
     words = [text.split() for text in dict.fromkeys(texts.columns["text"])]
     long = [one for one in words if len(one) >= FEWEST_WORDS]
     if len(long) < 2:
-        raise InputError(
-            f"halves: only {len(long)} of {len(words):,} different texts have {FEWEST_WORDS} words or more",
-            field="halves",
+        raise InputError.at(
+            "halves", f"only {len(long)} of {len(words):,} different texts have {FEWEST_WORDS} words or more"
         )
     first = [" ".join(one[: len(one) // 2]) for one in long]
     second = [" ".join(one[len(one) // 2 :]) for one in long]

@@ -46,7 +46,7 @@ def read(path: str | Path, columns: pd.DataFrame, field: str = "pairs") -> tuple
     relation, places = next(((relation, places) for relation, places in found if all(places)), (None, []))
     if relation is None:
         expected = " or ".join(", ".join(names[0] for names in wanted) for wanted in _NAMES.values())
-        raise InputError(f"{field}: expected columns {expected} (got: {listed(table.column_names, 100)})", field=field)
+        raise InputError.at(field, f"expected columns {expected} (got: {listed(table.column_names, 100)})")
     frame = table.select(places).rename_columns(["left", "right", "score"]).to_pandas()
     return checked(frame, relation, columns, field, dict(zip(frame, places, strict=True))), relation
 
@@ -58,9 +58,9 @@ def checked(
     import pandas as pd
 
     if "id" not in columns:
-        raise InputError(f"{field}: pairs refer to ids, but the vectors have no id column", field=field)
+        raise InputError.at(field, "pairs refer to ids, but the vectors have no id column")
     if not len(frame):
-        raise InputError(f"{field}: there are no pairs", field=field)
+        raise InputError.at(field, "there are no pairs")
     ids = set(columns["id"])
     frame = frame.reset_index(drop=True)
     for side in ("left", "right"):
@@ -75,19 +75,17 @@ def checked(
     refuse_first(repeated, frame["right"], called["right"], "the same pair with '{}' is in an earlier row", field)
     if relation == "similarity":
         if len(frame) < 3:
-            raise InputError(f"{field}: a correlation needs at least 3 pairs (got {len(frame)})", field=field)
+            raise InputError.at(field, f"a correlation needs at least 3 pairs (got {len(frame)})")
         if frame["score"].nunique() == 1:
-            raise InputError(f"{field}: all {len(frame)} pairs have the same score, so nothing correlates", field=field)
+            raise InputError.at(field, f"all {len(frame)} pairs have the same score, so nothing correlates")
         return frame
     refuse_first(frame["score"] < 0, frame["score"], called["score"], "a relevance of {} is below 0", field)
     answered, queries = frame.loc[frame["score"] > 0, "left"].nunique(), frame["left"].nunique()
     if answered < 2:
         got = f"{answered} of {queries}"
-        raise InputError(
-            f"{field}: an interval needs at least 2 queries with a relevant document (got {got})", field=field
-        )
+        raise InputError.at(field, f"an interval needs at least 2 queries with a relevant document (got {got})")
     if in_both := sorted(set(frame["left"]) & set(frame["right"])):
-        raise InputError(f"{field}: '{shortened(in_both[0])}' is both a query and a document", field=field)
+        raise InputError.at(field, f"'{shortened(in_both[0])}' is both a query and a document")
     return frame
 
 

@@ -206,10 +206,8 @@ def _beside(name: str | Path, n: int, columns: Columns, field: str, *, by_id: bo
         )
     else:
         shown = shortened(catalogue.title(str(name)))
-        raise InputError(
-            f"{field}: '{shown}' has no column 'label', 'text', 'group' or 'id'; name one of its columns: {listed(names, 100)}",
-            field=field,
-        )
+        lacks = "no column 'label', 'text', 'group' or 'id'; name one of its columns"
+        raise InputError.at(field, f"'{shown}' has {lacks}: {listed(names, 100)}")
     if len(row_data) != n and not (by_id and "id" in row_data):
         count = (
             f"{len(row_data):,} labels, but {n:,} rows"
@@ -220,7 +218,7 @@ def _beside(name: str | Path, n: int, columns: Columns, field: str, *, by_id: bo
             f"; the first line, '{shortened(names[0], 30)}', was read as the header" if len(row_data) + 1 == n else ""
         )
         by = "; add a column 'id' to match them" if by_id else ""
-        raise InputError(f"{field}: {count}{header}{by}", field=field)
+        raise InputError.at(field, f"{count}{header}{by}")
     return row_data
 
 
@@ -264,7 +262,7 @@ def named_array(name: str, column: str | None, field: str, skip_bad: bool = Fals
     else:
         points, dimensions = table_columns.points_of(name, column, field, skip_bad)
     if 0 in points.shape:
-        raise InputError(f"{field}: '{name}' contains no points: its shape is {points.shape}", field=field)
+        raise InputError.at(field, f"'{name}' contains no points: its shape is {points.shape}")
     _require_dimensions(points, dimensions, field)
     return points, dimensions
 
@@ -272,9 +270,7 @@ def named_array(name: str, column: str | None, field: str, skip_bad: bool = Fals
 def _require_dimensions(points: NDArray[Any], dimensions: Sequence[str], field: str) -> None:
     if points.shape[1] < 2:
         where = f" (column '{shortened(dimensions[0])}')" if dimensions else ""
-        raise InputError(
-            f"{field}: the vectors have {points.shape[1]} dimension{where}; at least 2 are needed", field=field
-        )
+        raise InputError.at(field, f"the vectors have {points.shape[1]} dimension{where}; at least 2 are needed")
 
 
 def from_points(
@@ -289,12 +285,12 @@ def from_points(
     import pandas as pd
 
     if points.ndim != 2:
-        raise InputError(f"{field}: the shape is {points.shape}; expected (vectors, dimensions)", field=field)
+        raise InputError.at(field, f"the shape is {points.shape}; expected (vectors, dimensions)")
     if points.dtype.kind not in "fiu":
-        raise InputError(f"{field}: the array holds {points.dtype}, not numbers", field=field)
+        raise InputError.at(field, f"the array holds {points.dtype}, not numbers")
     n = len(points)
     if n < FEWEST:
-        raise InputError(f"{field}: {n} vector{'' if n == 1 else 's'}; at least {FEWEST} are needed", field=field)
+        raise InputError.at(field, f"{n} vector{'' if n == 1 else 's'}; at least {FEWEST} are needed")
     _require_dimensions(points, (facts or {}).get("dimensions", ()), field)
     if points.dtype not in (np.float32, np.float64):
         arrays.check_finite(points, field)  # reports an overflow in the file's own type
@@ -310,9 +306,7 @@ def _texts_of(table: pa.Table, columns: Columns, field: str) -> TextSet:
         places = table_columns.places_of(table.column_names, columns, field)
         texts = _text_columns(table, places.values())
         if len(texts) != 1:
-            raise InputError(
-                f"{field}: name the column of the texts (columns: {listed(table.column_names, 120)})", field=field
-            )
+            raise InputError.at(field, f"name the column of the texts (columns: {listed(table.column_names, 120)})")
         row_data = _columns_of(table, replace(columns, text=texts[0]), field)
     return _checked_texts(row_data, "", field)
 
@@ -327,12 +321,11 @@ def from_texts(lines: Sequence[str], *, name: str = "pasted texts", field: str =
 
 def _checked_texts(row_data: pd.DataFrame, name: str, field: str) -> TextSet:
     if len(row_data) < FEWEST:
-        raise InputError(
-            f"{field}: {len(row_data)} text{'' if len(row_data) == 1 else 's'}; at least {FEWEST} are needed",
-            field=field,
+        raise InputError.at(
+            field, f"{len(row_data)} text{'' if len(row_data) == 1 else 's'}; at least {FEWEST} are needed"
         )
     if len(row_data) > MOST_TEXTS:
-        raise InputError(f"{field}: {len(row_data):,} texts; at most {MOST_TEXTS:,} are encoded", field=field)
+        raise InputError.at(field, f"{len(row_data):,} texts; at most {MOST_TEXTS:,} are encoded")
     return TextSet(row_data, name)
 
 
@@ -371,7 +364,7 @@ def no_labels(name: str | Path) -> InputError:
     """The error of a table without a column of labels."""
     names = listed(formats.read(name, "labels").column_names, 100)
     title = shortened(catalogue.title(str(name)))
-    return InputError(f"labels: '{title}' has no column 'label'; name one of its columns: {names}", field="labels")
+    return InputError.at("labels", f"'{title}' has no column 'label'; name one of its columns: {names}")
 
 
 def names_file(text: str) -> bool:
@@ -405,8 +398,8 @@ def _columns_of(table: pa.Table, columns: Columns, field: str) -> pd.DataFrame:
         kind = table.schema.field(place).type
         if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
             held = "lists" if pa.types.is_list(kind) else f"{shortened(kind, 40)}"
-            raise InputError(
-                f"{field}: column '{shortened(place)}' holds {held}; {column} must have one value per row", field=field
+            raise InputError.at(
+                field, f"column '{shortened(place)}' holds {held}; {column} must have one value per row"
             )
         values = table[place].to_pandas()
         if isinstance(values.dtype, pd.CategoricalDtype):

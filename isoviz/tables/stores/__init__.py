@@ -69,7 +69,7 @@ def with_options(name: str, field: str = "sample", **options: object) -> str:
     """The address with these options, except those that are None or that it has. Raises `InputError` if it is no address."""
     given = {option: value for option, value in options.items() if value is not None}
     if given and not is_store(name):
-        raise InputError(f"{field}: only for rows of a database, named by a URL", field=field)
+        raise InputError.at(field, "only for rows of a database, named by a URL")
     present = dict(parse_qsl(name.partition("?")[2], keep_blank_values=True))
     for option, value in given.items():
         if option not in present:
@@ -108,7 +108,7 @@ def opened(name: str, field: str) -> Iterator[Opened]:
         if store.local and not address.host:
             path = boundary.file(address.path, field) if store.local == "file" else boundary.folder(address.path, field)
             if path is None:
-                raise InputError(f"{field}: no folder '{shortened(address.path)}'", field=field)
+                raise InputError.at(field, f"no folder '{shortened(address.path)}'")
         else:
             fence.host(address.host, address.port or store.port, store.port, field)
         for package in store.packages:
@@ -125,9 +125,7 @@ def _reading(address: Address, store: type[Store], field: str) -> Iterator[None]
             yield
     except ModuleNotFoundError as missing:
         advice = f"run `{install(store.extra)}`"
-        raise InputError(
-            f"{field}: reading {store.title} needs the package {missing.name}; {advice}", field=field
-        ) from None
+        raise InputError.at(field, f"reading {store.title} needs the package {missing.name}; {advice}") from None
     except InputError as error:
         text = str(error).replace(f'"{address.user}"', "…")
         for secret in filter(None, (address.password, os.environ.get(store.secret))):
@@ -159,7 +157,7 @@ def _one_of(what: str, names: list[str], wanted: str, field: str) -> str:
         raise unknown_name(f"{what} of vectors", wanted, names, field=field)
     if not wanted and len(names) != 1:
         problem = f"name one, as ?{what}=NAME (it has: {listed(names)})" if names else "it has none"
-        raise InputError(f"{field}: which {what} of vectors? {problem}", field=field)
+        raise InputError.at(field, f"which {what} of vectors? {problem}")
     return wanted or names[0]
 
 
@@ -183,7 +181,7 @@ def table(name: str, field: str) -> pa.Table:
     with opened(name, field) as rows:
         pieces = list(rows.pieces)
         if not pieces:
-            raise InputError(f"{field}: {shortened(rows.title)} has no rows", field=field)
+            raise InputError.at(field, f"{shortened(rows.title)} has no rows")
         try:
             whole = pa.concat_tables(pieces, promote_options="permissive")
         except (pa.ArrowInvalid, pa.ArrowTypeError):  # a column has texts in some rows and numbers in others
@@ -204,10 +202,10 @@ def _parsed(name: str, field: str) -> tuple[Address, type[Store]]:
         address = Address.parse(name)
     except ValueError:
         advice = "write %40 for @, %3A for :, %2F for /, %3F for ? and %23 for # in a password or a name"
-        raise InputError(f"{field}: expected an address such as {store.examples[0]}; {advice}", field=field) from None
+        raise InputError.at(field, f"expected an address such as {store.examples[0]}; {advice}") from None
     if (address.host and store.port is None) or (store.local and not address.host and not address.path):
         expected = f"expected an address such as {' or '.join(store.examples)}"
-        raise InputError(f"{field}: {store.title}: {expected}", field=field)
+        raise InputError.at(field, f"{store.title}: {expected}")
     allowed = dict.fromkeys(filter(None, (store.holds, store.path_names, *_COMMON, *store.options)))
     if unknown := sorted(set(address.options) - set(allowed)):
         raise unknown_name("option of the address", unknown[0], allowed, field=field)
@@ -217,5 +215,5 @@ def _parsed(name: str, field: str) -> tuple[Address, type[Store]]:
 def _whole(address: Address, option: str, default: int, field: str) -> int:
     text = address.options.get(option, str(default))
     if not text.isdecimal() or not text.isascii() or len(text) > 9 or (option == "sample" and int(text) < 2):
-        raise InputError(f"{field}: {option}: expected a whole number, got '{shortened(text)}'", field=field)
+        raise InputError.at(field, f"{option}: expected a whole number, got '{shortened(text)}'")
     return int(text)
