@@ -146,23 +146,14 @@ def _threshold(ruler: Ruler) -> tuple[str, ...]:
             f"**From {decimals(found.cosine)} on**, {_percent(found.precision)} ({_percent(found.low)} to {_percent(found.high)}) of "
             f"the pairs are related. That finds {_percent(found.recall)} of the related pairs."
         )
-    error, least, most = related.error
-    calibration = (
-        f" P(related) is off by {decimals(error)} on average ({decimals(least)} to {decimals(most)})."
-        if related.separates
-        else ""
-    )
-    apart = (
-        " Alignment, the mean squared distance of related pairs, is {:.3f} ({:.3f} to {:.3f}).".format(
-            *related.alignment
-        )
-        if related.alignment
-        else ""
-    )
-    return answer, (
-        f"A related pair is higher than an unrelated one with probability {decimals(auc)} ({decimals(low)} to {decimals(high)})."
-        f"{calibration}{apart} 95 % intervals."
-    )
+    sure = f"A related pair is higher than an unrelated one with probability {decimals(auc)} ({decimals(low)} to {decimals(high)})."
+    if related.separates:
+        error, least, most = map(decimals, related.error)
+        sure += f" P(related) is off by {error} on average ({least} to {most})."
+    if related.alignment:
+        words = " Alignment, the mean squared distance of related pairs, is {:.3f} ({:.3f} to {:.3f})."
+        sure += words.format(*related.alignment)
+    return answer, f"{sure} 95 % intervals."
 
 
 def _percent(share: float) -> str:
@@ -170,11 +161,7 @@ def _percent(share: float) -> str:
 
 
 def _figure(ruler: Ruler, marks: Mapping[str, float], name: str) -> None:
-    related = (
-        ""
-        if ruler.relation is None or ruler.related is None
-        else f" {ruler.related.pairs:,} related pairs: {ruler.relation}."
-    )
+    related = f" {ruler.related.pairs:,} related pairs: {ruler.relation}." if ruler.related is not None else ""
     drawn = f"{ruler.rows:,} of {ruler.n:,}" if ruler.rows < ruler.n else f"{ruler.n:,}"
     about = f"{name}: n = {drawn} rows, d = {ruler.d}. {ruler.compared:,} unrelated pairs: {ruler.protocol}."
     figure.draw(

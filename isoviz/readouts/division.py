@@ -376,6 +376,7 @@ def label_codes(columns: pd.DataFrame) -> tuple[NDArray[np.int64] | None, str]:
 
 
 def _shuffled(columns: pd.DataFrame, n: int) -> NDArray[np.int64]:
+    """(n,) the rows, shuffled by their ids."""
     order: NDArray[Any] = np.arange(n)
     if "id" in columns:
         order = np.argsort(columns["id"].astype(str).to_numpy(dtype=object), kind="stable")
@@ -384,6 +385,4 @@ def _shuffled(columns: pd.DataFrame, n: int) -> NDArray[np.int64]:
 
 def _shuffled_rank(columns: pd.DataFrame, n: int) -> NDArray[np.int64]:
     """(n,): the place of each row in the shuffle."""
-    rank = np.empty(n, dtype=np.int64)
-    rank[_shuffled(columns, n)] = np.arange(n)
-    return rank
+    return np.argsort(_shuffled(columns, n))

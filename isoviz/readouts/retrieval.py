@@ -73,7 +73,7 @@ def measure(image: Image, relevance: Relevance, requested: Collection[str] = ())
     lengths, query_lengths = image.lengths[relevance.documents], image.lengths[relevance.queries]
     of_unit = {"csls": 2.0, "rank": 1.0, "l1": math.sqrt(image.points.shape[1])}  # by how much rounding changes a score
     graded = relevance.graded
-    answers: dict[str, list[_Ranking]] = {name: [] for name in names}
+    answers: dict[str, list[tuple[float, ...]]] = {name: [] for name in names}
     nearest: dict[str, list[_Nearest]] = {name: [] for name in names}
     for start, name, scores in _scores(image, relevance, names):
         for index, row in enumerate(scores, start):
@@ -92,11 +92,10 @@ def measure(image: Image, relevance: Relevance, requested: Collection[str] = ())
                 _nearest(scores, ROUNDING * sizes, lengths if name == "dot" else np.ones(len(lengths)))
             )
     result: Scored = {}
+    scored = ("ndcg", *(f"recall{k}" for k in RECALLS), "mrr")
     for name, of_name in answers.items():
-        result[f"ndcg_{name}"] = Mean([one.ndcg for one in of_name])
-        for index, k in enumerate(RECALLS):
-            result[f"recall{k}_{name}"] = Mean([one.recalls[index] for one in of_name])
-        result[f"mrr_{name}"] = Mean([one.reciprocal for one in of_name])
+        values = np.reshape(of_name, (-1, len(scored)))
+        result |= {f"{slug}_{name}": Mean(values[:, place]) for place, slug in enumerate(scored)}
         if of_documents:
             result |= _times_found(nearest[name], len(relevance.documents), name)
     return result
@@ -229,33 +228,23 @@ def _skewness(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.divide(third, np.abs(variance) ** 1.5, out=np.full(third.shape, np.nan), where=variance > 1e-9)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranking:
-    """Scores of one query's ranking."""
-
-    ndcg: float
-    recalls: tuple[float, ...]
-    reciprocal: float
-
-
 def _ranking(
     row: NDArray[np.float32], documents: NDArray[np.int64], grades: NDArray[np.float64], tolerance: NDArray[np.float32]
-) -> _Ranking:
+) -> tuple[float, ...]:
+    """nDCG, recalls and the reciprocal rank of one query's ranking."""
     own_scores = row[documents][:, None]
     before = np.count_nonzero(row > own_scores + tolerance, axis=1)
     equal = np.count_nonzero(row >= own_scores - tolerance, axis=1) - before  # itself among them
     ideal = float(np.sort(grades)[::-1][:CUT] @ _DISCOUNTS[1 : 1 + min(CUT, len(grades))])
     gained = float(grades @ ((_SUMS[np.minimum(before + equal, CUT)] - _SUMS[np.minimum(before, CUT)]) / equal))
-    recalls = tuple(float(np.clip((k - before) / equal, 0.0, 1.0).mean()) for k in RECALLS)
+    recalls = [float(np.clip((k - before) / equal, 0.0, 1.0).mean()) for k in RECALLS]
     first = int(before.min())
-    return _Ranking(gained / ideal, recalls, _reciprocal(first, int(equal[before.argmin()]), before, first))
+    tied, relevant = int(equal[before.argmin()]), int(np.count_nonzero(before == first))
+    return gained / ideal, *recalls, _reciprocal(first, tied, relevant)
 
 
-def _reciprocal(first: int, equal: int, before: NDArray[np.int64], rank: int) -> float:
+def _reciprocal(first: int, equal: int, relevant: int) -> float:
     """Mean of 1/rank of the first relevant document, 0 beyond `CUT`, over all orders of the documents tied with it."""
-    if equal == 1:
-        return 1.0 / (first + 1) if first < CUT else 0.0
-    relevant = int(np.count_nonzero(before == rank))
     ways = math.comb(equal, relevant)
     reach = min(equal - relevant + 1, CUT - first)
     return sum(math.comb(equal - 1 - j, relevant - 1) / ways / (first + j + 1) for j in range(max(0, reach)))
