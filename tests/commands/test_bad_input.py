@@ -119,7 +119,7 @@ LINES = {
     "compare sweep --alpha 0": "--alpha: must be between 0 and 1",
     "report other": "no experiment 'other'",
     "report sweep --out report.pdf": "--out: expected a name that ends in .html",
-    "report sweep --out /no/such/folder/x.html": "cannot be written: No such file or directory",
+    "report sweep --out /no/such/folder/x.html": "there is no folder",
     "study run istar-figure-2 --model demo/tiny-bert": "--model: 'istar-figure-2' does not take this",
     "study run isobn-figures --data {box}/file": "--data: expected TASK=DIR",
     "study run isobn-figures --tasks glue/cula": "did you mean 'glue/cola'",
