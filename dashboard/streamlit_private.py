@@ -5,22 +5,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import ctypes
+import gc
+import mmap
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 from streamlit.auth_util import get_secrets_auth_section, get_validated_redirect_uri, is_authlib_installed
 from streamlit.config import set_option
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
-from streamlit.runtime import Runtime, exists, get_instance
+from streamlit.runtime import Runtime, exists, get_instance, memory_uploaded_file_manager
+from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
 __all__ = [
     "ExpanderContainer",
     "Runtime",
     "StopException",
+    "close_sessions_in_time",
+    "forget_uploads",
     "get_secrets_auth_section",
     "get_validated_redirect_uri",
+    "ignore_cache_clearing",
     "is_authlib_installed",
+    "keep_uploads_on_disk",
     "login_cookie",
     "login_origin",
     "login_redirect",
@@ -29,7 +43,11 @@ __all__ = [
     "session_is_open",
     "set_option",
     "uploaded_bytes",
+    "uploaded_content",
 ]
+
+SMALLEST_UPLOAD = 1_000_000
+"""Bytes that an upload counts at least, because each keeps a file open."""
 
 
 def session_id() -> str | None:
@@ -43,14 +61,81 @@ def session_is_open(session: str) -> bool:
     return not exists() or get_instance().is_active_session(session)
 
 
+async def close_sessions_in_time(seconds: float = 5.0) -> None:
+    """Close each session once it can no longer be reconnected. Streamlit does so only when it looks for another one.
+
+    Args:
+        seconds: how often to look.
+    """
+    manager: Any = get_instance()._session_mgr
+    stored = manager._session_storage._cache
+
+    def close(session: str, info: Any) -> None:
+        if not manager.is_active_session(session):  # a reconnected session is removed from the stored ones too
+            info.session.shutdown()
+
+    stored._on_remove = close
+    while True:
+        await asyncio.sleep(seconds)
+        if stored.expire() and not manager.list_active_sessions():  # no one notices that this takes a moment
+            gc.collect()
+            if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+                libc.malloc_trim(0)  # glibc keeps the memory of threads that have ended
+
+
+def ignore_cache_clearing() -> None:
+    """Ignore the browser's message that clears the caches of all visitors."""
+    AppSession._handle_clear_cache_request = lambda self: None  # type: ignore[method-assign]
+
+
+def keep_uploads_on_disk(folder: Callable[[], Path]) -> None:
+    """Keep files that are uploaded to open pages in this folder instead of in memory. They have no names, so they end with the server.
+
+    Call it before the app is made.
+    """
+
+    class UploadsOnDisk(MemoryUploadedFileManager):
+        def add_file(self, session_id: str, file: UploadedFileRec) -> None:
+            with tempfile.TemporaryFile(dir=folder()) as stored:
+                stored.write(file.data)
+                stored.flush()
+                super().add_file(session_id, file._replace(data=_OnDisk(stored.fileno(), len(file.data))))
+
+    memory_uploaded_file_manager.MemoryUploadedFileManager = UploadsOnDisk  # type: ignore[misc]
+
+
+class _OnDisk(bytes):
+    """No bytes, which are what Streamlit copies for each run of a page, and the content, which ends with this object."""
+
+    content: memoryview
+
+    def __new__(cls, file: int, size: int) -> _OnDisk:
+        empty = super().__new__(cls)
+        empty.content = memoryview(mmap.mmap(file, size, access=mmap.ACCESS_READ) if size else b"")
+        return empty
+
+
+def uploaded_content(file: UploadedFile) -> memoryview:
+    """The content of a file from a page's upload field."""
+    records = get_instance().uploaded_file_mgr.get_files(session_id() or "", [file.file_id])
+    data = records[0].data if records else b""
+    return data.content if isinstance(data, _OnDisk) else file.getbuffer()
+
+
+def forget_uploads(session: str) -> None:
+    """Delete the files that a session has uploaded."""
+    get_instance().uploaded_file_mgr.remove_session_files(session)
+
+
 def uploaded_bytes() -> dict[str, int]:
-    """The size of the files that each open page has uploaded."""
+    """The size of the files that each session has uploaded; see `SMALLEST_UPLOAD`."""
     manager = get_instance().uploaded_file_mgr
     assert isinstance(manager, MemoryUploadedFileManager)
-    held = list(manager.file_storage.items())
-    return {
-        session: sum(len(file.data) for file in files.values()) for session, files in held if session_is_open(session)
-    }
+    with manager._lock:
+        return {
+            session: sum(max(len(getattr(file.data, "content", b"")), SMALLEST_UPLOAD) for file in files.values())
+            for session, files in manager.file_storage.items()
+        }
 
 
 def run_command_line(arguments: list[str]) -> None:

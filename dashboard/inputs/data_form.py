@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard.inputs import rows_view
 from dashboard.shared import actions, forms, reading, resources, wording
 from dashboard.shared.steady import steady
-from dashboard.streamlit_private import ExpanderContainer
+from dashboard.streamlit_private import ExpanderContainer, uploaded_content
 from isoviz import tasks
 from isoviz.tasks.files import allowed
 from isoviz.tasks.protocol import SPLITS, TRAIN, OwnTask, Task
@@ -106,7 +106,7 @@ def _upload(slug: str, prefix: str, on_change: Callable[[], None] | None) -> Non
         if TRAIN not in files or (len(files) < len(SPLITS) and not own):
             st.session_state[f"{key}.problem"] = None
             return
-        named = {split: (file.name, file.getvalue()) for split, file in files.items()}
+        named = {split: (file.name, uploaded_content(file)) for split, file in files.items()}
         task = None if own else tasks.get(slug)
         wanted = reading.still_wanted(in_callback=True)
         if folder := actions.noted(f"{key}.problem", resources.service().keep_upload, named, task, wanted):

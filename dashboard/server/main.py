@@ -5,6 +5,7 @@ Started by `python -m isoviz app` (or `python -m streamlit run dashboard/server/
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -23,7 +24,9 @@ from dashboard.server.authentication import Authentication  # noqa: E402
 from dashboard.server.routes import routes  # noqa: E402
 from dashboard.server.upload_quota import UploadQuota  # noqa: E402
 from dashboard.shared import resources, visitor  # noqa: E402
+from dashboard.streamlit_private import close_sessions_in_time, ignore_cache_clearing, keep_uploads_on_disk  # noqa: E402
 from isoviz import limits  # noqa: E402
+from isoviz.access import uploads  # noqa: E402
 from isoviz.errors import InputError  # noqa: E402
 
 # A browser that opens a page requests dozens of small files while the page's script runs. Each switches threads several times and
@@ -41,6 +44,8 @@ except InputError as error:
     sys.exit(2)
 BASE = (st.get_option("server.baseUrlPath") or "").strip("/")
 visitor.sign_in_by(SIGN_IN)
+ignore_cache_clearing()
+keep_uploads_on_disk(lambda: uploads.private_folder(resources.store().folder))
 
 
 @asynccontextmanager
@@ -48,9 +53,11 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Runs the queue while the server is running, whether or not a page is open."""
     resources.begin()
     announcing.announce(ALLOWED, SIGN_IN, BASE)
+    closing = asyncio.create_task(close_sessions_in_time())
     try:
         yield
     finally:
+        closing.cancel()
         resources.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Final
 
 from starlette.datastructures import Headers
@@ -10,7 +11,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dashboard.shared import resources, visitor
-from dashboard.streamlit_private import uploaded_bytes
+from dashboard.streamlit_private import SMALLEST_UPLOAD, forget_uploads, session_is_open, uploaded_bytes
+from isoviz.access.visitors import Visitor
 
 _PATH: Final = re.compile(r".*/_stcore/upload_file/([^/]+)/[^/]+")
 
@@ -24,6 +26,7 @@ class UploadQuota:
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
         self._visitors: dict[str, str] = {}  # of the sessions that hold files
+        self._arriving: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         address = _PATH.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "PUT" else None
@@ -35,11 +38,25 @@ class UploadQuota:
         if not length.isdecimal():
             await PlainTextResponse("An upload needs a Content-Length.\n", 411)(scope, receive, send)
             return
+        size = max(int(length), SMALLEST_UPLOAD)
+        reason = self._refusal(asking, size)
+        if reason is not None:  # a page that was reloaded has left its files to a closed one
+            for session, who in self._visitors.items():
+                if who == asking.id and not session_is_open(session):
+                    forget_uploads(session)
+            reason = self._refusal(asking, size)
+        if reason is not None:
+            await PlainTextResponse(f"{reason}. Close pages that you no longer need.\n", 413)(scope, receive, send)
+            return
+        self._arriving[asking.id] += size
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            self._arriving[asking.id] -= size
+            self._visitors.setdefault(address[1], asking.id)
+
+    def _refusal(self, asking: Visitor, size: int) -> str | None:
         held = uploaded_bytes()
         self._visitors = {session: who for session, who in self._visitors.items() if session in held}
         own = sum(held[session] for session, who in self._visitors.items() if who == asking.id)
-        if reason := resources.service_of(asking).upload_refusal(own + int(length)):
-            await PlainTextResponse(f"{reason}. Close pages that you no longer need.\n", 413)(scope, receive, send)
-            return
-        await self.app(scope, receive, send)
-        self._visitors[address[1]] = asking.id
+        return resources.service_of(asking).upload_refusal(own + self._arriving[asking.id] + size)

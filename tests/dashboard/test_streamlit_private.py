@@ -6,9 +6,12 @@ import ast
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
+import streamlit as st
 from packaging.requirements import Requirement
+from streamlit.runtime.app_session import AppSession
 
 from dashboard import streamlit_private
 
@@ -45,3 +48,11 @@ def test_each_name_is_there_and_works_without_a_server() -> None:
     assert all(hasattr(streamlit_private, name) for name in streamlit_private.__all__)
     assert streamlit_private.session_id() is None and streamlit_private.session_is_open("any")
     assert streamlit_private.login_cookie({}) is None
+
+
+def test_no_visitor_clears_the_caches_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    clear = vars(AppSession)["_handle_clear_cache_request"]  # answers the browser's message
+    monkeypatch.setattr(AppSession, "_handle_clear_cache_request", clear)  # puts it back afterwards
+    streamlit_private.ignore_cache_clearing()
+    monkeypatch.setattr(st.cache_data, "clear", lambda: pytest.fail("cleared"))
+    AppSession._handle_clear_cache_request(MagicMock())
