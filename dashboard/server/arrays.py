@@ -23,7 +23,7 @@ from starlette.responses import Response
 
 from dashboard.shared import resources, wording
 from isoviz.runs.rows import RunRow
-from isoviz.training import checked_arrays
+from isoviz.training import array_file
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _KEY = re.compile(r"[0-9a-f]{32}|example-[a-z0-9-]{1,40}")
@@ -43,7 +43,7 @@ def of_run(request: Request) -> Response:
     if not path.is_file():
         raise HTTPException(404, "this epoch has not been measured")
     try:
-        return _forever(convert(checked_arrays.load(path)))
+        return _forever(convert(array_file.load(path)))
     except _DAMAGED:
         raise HTTPException(404, "the file of this epoch's arrays is damaged") from None
 
