@@ -249,6 +249,47 @@ def new_folder(root: Path) -> Path:
     return Path(tempfile.mkdtemp(dir=root))
 
 
+class Silent(Method):
+    """Claims to change nothing, but halves the output layer's input."""
+
+    slug, title, summary = "silent", "Silent", "Halves."
+
+    def transform(self, reps, training):
+        return reps.pooled / 2
+
+
+class Stuck(Method):
+    """Says that its term falls, and gives it no gradient."""
+
+    slug, title, summary = "stuck", "Stuck", "Pulls at nothing."
+    effects = {"penalty": "down"}
+
+    def penalties(self, reps):
+        return {"stuck": reps.pooled.detach().square().mean()}
+
+
+class Backwards(Stuck):
+    """Says that it lowers the mean cosine, and turns all vectors to the first dimension."""
+
+    slug, title = "backwards", "Backwards"
+    effects = {"mean_cosine": "down"}
+
+    def transform(self, reps, training):
+        return reps.pooled + 100 * torch.eye(reps.pooled.shape[1])[0]
+
+
+@pytest.mark.parametrize("wrong", [Silent, Stuck, Backwards])
+def test_a_method_that_declares_what_it_does_not_do_is_caught(tiny_models, cola, tmp_path, monkeypatch, wrong):
+    known = {**methods.catalogue(), wrong.slug: wrong}
+    monkeypatch.setattr(methods, "catalogue", lambda: known)
+
+    def trained(slug, params):
+        return run(config(tiny_models("bert"), cola, slug, params), new_folder(tmp_path))
+
+    with pytest.raises(AssertionError):
+        check_effects(wrong, trained)
+
+
 def test_a_stop_in_the_second_stage_is_taken_up_again(tiny_models, cola, tmp_path):
     cfg = config(tiny_models("bert"), cola, "isolayer")
     uninterrupted = run(cfg, tmp_path / "whole")
