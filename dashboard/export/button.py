@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from importlib.metadata import version
 from typing import Any, Final
 from urllib.parse import urlencode
 
 import streamlit as st
 
+import isoviz
 from dashboard.export import html
 from dashboard.shared import downloads, exported, wording
 from dashboard.shared.exported import Entry, ExportedVectors
@@ -37,7 +37,7 @@ def offer(page: str, name: str, *, code: Callable[[], Mapping[str, str]] = dict,
         return
     query = [(field, value) for field in st.query_params for value in st.query_params.get_all(field)]
     address = f"/{page.lower().replace('-', '')}?{urlencode(query)}".rstrip("?")
-    about = ", ".join(filter(None, (about, time.strftime("%Y-%m-%d"), f"isoviz {version('isoviz')}")))
+    about = ", ".join(filter(None, (about, time.strftime("%Y-%m-%d"), f"isoviz {isoviz.__version__}")))
 
     def make() -> str:
         texts = contents.get("texts", True)
