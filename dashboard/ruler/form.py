@@ -33,7 +33,7 @@ def related_fields(key: str, relation: Relation | None, *, rated: bool) -> tuple
     st.session_state[_OFFERED] = known
     if len(known) == 1:
         return None, None
-    how_column, score_column = st.columns(2)
+    how_column, score_column = st.columns([3, 2])
     title = how_column.selectbox("Related pairs", list(titles), key=PREFIX + "known", bind="query-params")
     selected = titles[str(title)]
     least = None
