@@ -36,7 +36,7 @@ _MEASURES = {
     "isoscore": "IsoScore",
     "isoscore_star": "IsoScore*",
     "mean_cosine": "the mean cosine",
-    "penalty": "its own penalty",
+    "penalty": "its own penalty (no effect on isotropy is claimed)",
 }
 _MOVES = {
     "up": "raises {}",

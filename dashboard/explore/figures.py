@@ -179,13 +179,14 @@ def spectrum(
         if number != layer:
             others_x += [*range(1, len(curve) + 1), None]
             others_y += [*_gaps(curve), None]
+    own = f"layer {layer}" if len(curves) > 1 else "these vectors"
     lines = (
         (others_x, others_y, "other layers", {"color": _FAINT, "width": 1}),
         (count.tolist(), (count / d).tolist(), "isotropic, k/d", {"color": GREY, "dash": "dot", "width": 1.5}),
-        (count.tolist(), _gaps(curves[layer]), f"layer {layer}", {"color": pooling_colour(pooling), "width": 3}),
+        (count.tolist(), _gaps(curves[layer]), own, {"color": pooling_colour(pooling), "width": 3}),
     )
     figure = go.Figure()
-    for x, y, name, line in lines:
+    for x, y, name, line in lines[len(curves) == 1 :]:
         figure.add_scatter(x=x, y=y, mode="lines", line=line, name=name, hoverinfo="skip")
     figure.data[-1].update(hoverinfo=None, hovertemplate="EV_%{x} = %{y:.4f}<extra></extra>")
     axis: dict[str, Any] = {"yaxis_range": [0, 1.02]}

@@ -250,7 +250,8 @@ def _spectrum(pane: Pane, _: list[Pane], log: bool) -> Drawn:
     layers = range(pane.view.depth + 1)
     curves = {n: curve for n in layers if (curve := pane.view.array(n, pane.pooling, "ev")) is not None}
     n, d = pane.entry.n, pane.entry.d
-    described = f"first {len(curves[pane.layer])} of {d} components, layer {pane.layer} over the others"
+    described = f"first {len(curves[pane.layer])} of {d} components"
+    described += f", layer {pane.layer} over the others" if len(curves) > 1 else ""
     note = f"Reads high with so few points: n/d = {n / d:.2g}." if n < 5 * d else ""
     figure = figures.spectrum(curves, pane.layer, pane.pooling, d, log=log)
     return figure, f"Explained variance of the {described}", note

@@ -14,6 +14,8 @@ from isoviz.vectors.sets import Relation
 
 PREFIX: Final = "ruler_"
 """Prefix of this page's widget keys."""
+_OFFERED: Final = PREFIX + "offered"
+"""Session key: how the last set could say which rows are related."""
 
 
 @steady
@@ -25,10 +27,13 @@ def related_fields(key: str, relation: Relation | None, *, rated: bool) -> tuple
         rated: their scores differ, so that it matters which are related.
     """
     known = _known(key)
+    titles: dict[str, Known] = {_title(one, relation): one for one in known}
+    if st.session_state.get(_OFFERED, known) != known:  # the newest relation is answered
+        st.session_state[PREFIX + "known"] = next(iter(titles))
+    st.session_state[_OFFERED] = known
     if len(known) == 1:
         return None, None
-    titles: dict[str, Known] = {_title(one, relation): one for one in known}
-    how_column, score_column = st.columns(2)
+    how_column, score_column = st.columns([3, 2])
     title = how_column.selectbox("Related pairs", list(titles), key=PREFIX + "known", bind="query-params")
     selected = titles[str(title)]
     least = None

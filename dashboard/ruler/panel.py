@@ -153,7 +153,7 @@ def _threshold(ruler: Ruler) -> tuple[str, ...]:
     if related.alignment:
         words = " Alignment, the mean squared distance of related pairs, is {:.3f} ({:.3f} to {:.3f})."
         sure += words.format(*related.alignment)
-    return answer, f"{sure} 95 % intervals."
+    return f"{answer} Related pairs: {ruler.relation}.", f"{sure} 95 % intervals."
 
 
 def _percent(share: float) -> str:

@@ -321,7 +321,7 @@ def _counts(runs: pd.DataFrame, points: pd.DataFrame, choice: Choice) -> str:
     undefined = len(tables.newest_per_seed(runs)) - len(points)
     if undefined:
         names = f"{choice.metric} or {metrics.get(choice.measure).number_title}"
-        parts.append(f"{undefined} not drawn: {names} is undefined (see Results)")
+        parts.append(f"{undefined} left out: {names} is undefined (see Results)")
     collapsed = int((points["collapsed"] != "").sum())
     if collapsed:
         parts.append(f"{collapsed} collapsed (constant or no better than chance), ringed and in no mean")

@@ -59,7 +59,7 @@ def controls(view: View) -> Curve | None:
         return None
     readouts = {readout_type.title: readout_type for readout_type in applicable(view.engine.annotations)}
     headline = next(iter(readouts))
-    if st.session_state.get(READOUT) == st.session_state.get(_HEADLINE) != headline:  # labels or pairs have arrived
+    if st.session_state.get(_HEADLINE, headline) != headline:  # labels or pairs have arrived: the newest are answered
         st.session_state[READOUT] = headline
     st.session_state[_HEADLINE] = headline
     left, right = st.columns(2)
@@ -123,5 +123,5 @@ def _best(view: View, curve: Curve, points: list[CurvePoint]) -> None:
         disabled=chain == view.steps,
     )
     assert isinstance(view.engine.source, Division)
-    if view.engine.source.crossed is not None:
+    if curve.readout.needs == "labels" and view.engine.source.crossed is not None:
         st.caption("This set is too small to hold rows back: the cross-validation above uses all of them.")

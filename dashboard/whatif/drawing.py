@@ -249,6 +249,7 @@ def summary(view: View, start: Answer, answer: Answer, full: Full) -> None:
         view.summary.markdown(" ".join((leading, *sentences)))
     else:
         sentences = _readout_sentences(view, full) if steps else []
+        sentences[:1] = [" ".join(filter(None, (words.judged_by(view.engine.annotations), *sentences[:1])))]
         with view.summary.container():
             for sentence in (*map(wording.plain, sentences), leading):
                 st.markdown(sentence)
@@ -269,11 +270,11 @@ def _measures(view: View, start: Answer, answer: Answer, full: Full) -> pd.DataF
 
 def _readout_sentences(view: View, full: Full) -> list[str]:
     """The main read-out and the neighbours that stay."""
-    main = main_readouts(view.engine.annotations)[0].slug
-    if full.crossed:  # for small sets, more precise than thirds
+    main = main_readouts(view.engine.annotations)[0]
+    if full.crossed and main.needs == "labels":  # for small sets, more precise than thirds
         sentences = [words.crossed(full.crossed[0])]
     else:
-        sentences = [words.readout(result) for result in full.comparisons if result.readout.slug == main]
+        sentences = [words.readout(result) for result in full.comparisons if result.readout.slug == main.slug]
     stay = full.overlap
     if stay is not None and stay.value is not None and stay.low is not None and stay.high is not None:
         ends = f"95 % interval {100 * stay.low:.0f} to {100 * stay.high:.0f} %"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,8 @@ KEY = PREFIX + "take_home"
 _POOLINGS = ("sentence", "mean", "cls", "last")
 
 
-def draw(view: View, full: Full) -> None:
-    """Buttons that export a chain; its matrix is computed on demand. `full` describes the chain in the export."""
+def draw(view: View, full: Full, verdicts: tuple[str, ...]) -> None:
+    """Buttons that export a chain; its matrix is computed on demand. `full` and `verdicts` describe the chain in the export."""
     st.header("Export", anchor=False)
     engine, steps = view.engine, view.steps
     if not steps:
@@ -54,6 +55,7 @@ def draw(view: View, full: Full) -> None:
             forms.show_error(forms.sentence(error))
             return
     _, affine, origin = st.session_state[KEY]
+    origin = replace(origin, verdicts=verdicts)
     file = downloads.file_name(view.run.id if view.run else view.vectors.name, *(step.slug for step in steps))
     st.caption("\n".join(f"- {wording.plain(effect.words)}" for effect in origin.effects))
     downloads.button("Matrix (numpy)", functools.partial(as_numpy, affine, origin), f"{file}.zip", key=KEY + "_matrix")

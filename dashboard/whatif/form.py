@@ -172,7 +172,7 @@ def editor(d: int) -> tuple[Step, ...] | None:
             entry["values"] = values
             steps.append(step)
     if not entries:
-        st.caption("No transform: the run's cloud as it is.")
+        st.caption("No transform: the vectors are unchanged.")
     _adder(entries)
     if not invalid:
         _write(tuple(steps))

@@ -117,7 +117,7 @@ def _follow(view: View, card: Card | None, key: str) -> None:
     if curve is not None:
         curves.draw(view, key, curve)
     with view.below:
-        export_panel.draw(view, full)
+        export_panel.draw(view, full, card.sentences if card else ())
         export_panel.offer_page(view)
         if view.run is not None:
             make_it_a_run(view.run, steps)

@@ -12,7 +12,7 @@ from isoviz.metrics.dimensions import dead_words
 from isoviz.metrics.directions import NOISE, indistinct
 from isoviz.readouts import CATALOGUE, Comparison
 from isoviz.readouts.isotropy import sentence as comparison_of
-from isoviz.readouts.reading import Needs
+from isoviz.readouts.reading import Annotations, Needs
 from isoviz.statistics import paired_bootstrap
 from isoviz.statistics.paired_bootstrap import Difference, Outcome
 from isoviz.statistics.power import smallest_difference
@@ -134,6 +134,15 @@ def readout(comparison: Comparison) -> str:
     return f"{comparison.readout.title} {numbers}, {difference(comparison.difference)}. {comparison.verdict}"
 
 
+def judged_by(annotations: Annotations) -> str:
+    """Which of the set's relations the main read-out answers; empty if it has none."""
+    first, *others = [
+        purpose.missing for need in annotations.needs for purpose in PURPOSES if purpose.needs == need
+    ] or [""]
+    below = f", with {' and '.join(others)} in the table below" if others else ""
+    return f"Judged by {first}{below}." if first else ""
+
+
 def other_similarities(answer: Answer, full: Full) -> str:
     """What rank, L1 and CSLS gain over cosine after the chain, beside the variance of the top dimension; empty without such read-outs."""
     gains = []
@@ -194,6 +203,22 @@ def verdict(purpose: Purpose, comparisons: Mapping[str, Comparison], steps: Sequ
     if not first.gain or differing:
         return "cannot tell", reason
     return (_verb(steps) if first.gain > 0 else f"do not {_verb(steps)}"), reason
+
+
+def held_back(
+    purpose: Purpose, shown: str, comparisons: Mapping[str, Comparison], steps: Sequence[Step]
+) -> tuple[str, str]:
+    """`verdict` of the held-back rows; its reason names them, and the advice on the rows shown if that was another one.
+
+    Args:
+        shown: the advice on the rows shown.
+    """
+    first = comparisons.get(purpose.readouts[0])
+    if first is None:
+        return "cannot tell", f"The held-back rows have too few {purpose.missing}."
+    advice, reason = verdict(purpose, comparisons, steps)
+    differs = "" if advice == shown else f" The rows shown gave another verdict: {shown}."
+    return advice, f"{first.difference.n:,} held-back {first.readout.unit}: {reason}{differs}"
 
 
 def change_in_points(comparison: Comparison) -> str:

@@ -31,7 +31,7 @@ def draw(key: str, vectors: VectorSet) -> None:
         )
         new = set_choice.key_field(KEY + "_", vectors.name if vectors.name in demo_sets.TITLES else menu.OWN_SET)
         kind = st.segmented_control(
-            "Map",
+            "Linear map",
             MAPS,
             default=MAPS[0],
             required=True,
@@ -47,7 +47,7 @@ def draw(key: str, vectors: VectorSet) -> None:
             _show(pd.DataFrame(result.facts["recall10"]).T)
         name = f"{downloads.file_name(vectors.name, 'upgrade')}.zip"
         job_progress.offer_file(
-            UPGRADE, request, label="Map (numpy)", build="Fit and measure", file=name, key=KEY + "_file"
+            UPGRADE, request, label="Linear map (numpy)", build="Fit and measure", file=name, key=KEY + "_file"
         )
 
 

@@ -182,7 +182,8 @@ def known_in(vector_set: VectorSet | TextSet) -> list[Known]:
     from isoviz.readouts.division import label_codes
 
     named: list[Known] = ["pairs"] if vector_set.pairs is not None else []
-    named += ["labels"] if label_codes(vector_set.columns)[0] is not None else []
+    if label_codes(vector_set.columns)[0] is not None:
+        named.insert(0 if vector_set.labels_first else len(named), "labels")
     return [*named, "none"]
 
 

@@ -97,6 +97,7 @@ class Origin:
         vectors: how the vectors were computed: model, pooling, prompt.
         effects: measured on rows outside the fit set.
         warning: why the fit set is probably not the exported model's, from `mismatch`; may be "".
+        verdicts: whether the chain helps, one sentence per use of the vectors, of the held-back rows once these are checked.
     """
 
     chain: str
@@ -107,12 +108,14 @@ class Origin:
     vectors: str = ""
     effects: tuple[Effect, ...] = field(default=())
     warning: str = ""
+    verdicts: tuple[str, ...] = field(default=())
 
     @property
     def words(self) -> str:
         """Markdown: one line per fact."""
         lines = [f"Chain: `{self.chain}`", f"Fitted on: {self.data}, {self.rows:,} rows ({self.split}), key {self.key}"]
         lines += [f"Vectors: {self.vectors}"] if self.vectors else []
+        lines += [f"Verdict: {verdict}" for verdict in self.verdicts]
         lines += [f"Measured: {effect.words}" for effect in self.effects] or ["Effect: not measured"]
         lines += [f"Warning: {self.warning}"] if self.warning else []
         return "\n".join(f"- {line}" for line in lines)

@@ -338,7 +338,8 @@ def _pairs(vectors: VectorSet, part: Part) -> Division:
     rated = RatedPairs(inverse[: len(chosen_pairs)], inverse[len(chosen_pairs) :], every_score[chosen_pairs])
     labels, notes = _labels(vectors.columns, rows)
     notes = (*_zero_pairs(vectors, len(left)), *notes)
-    return Division(vectors, fit, rows, Annotations(pairs=rated, labels=labels), words, notes=notes)
+    annotations = Annotations(pairs=rated, labels=labels, labels_first=vectors.labels_first)
+    return Division(vectors, fit, rows, annotations, words, notes=notes)
 
 
 def _labels(columns: pd.DataFrame, rows: NDArray[np.int64]) -> tuple[Labels | None, tuple[str, ...]]:

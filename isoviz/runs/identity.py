@@ -17,6 +17,7 @@ import psutil
 
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
+from isoviz.runs.naming import method_title
 
 NAME_LIMIT: Final = 200
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"  # sorts in counting order; no letter looks like a digit
@@ -73,7 +74,7 @@ def this_process() -> dict[str, Any]:
 def run_name(config: RunConfig, requested: str | None, number: int | None) -> str:
     """A run's name: the requested one (numbered for several runs), else a description."""
     if requested is None:
-        return f"{config.method} on {config.task}, seed {config.seed}"
+        return f"{method_title(config.method)} on {config.task}, seed {config.seed}"
     name = one_line(requested, "name")
     return name if number is None else f"{name} {number}"
 

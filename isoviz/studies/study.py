@@ -276,7 +276,8 @@ def _notes(evidence: Evidence) -> list[str]:
         runs = ", ".join(f"{run.row.status} {run.row.id}" for run in ended)
         notes.append(f"Left out, because they did not finish: {runs}.")
     if collapsed := [run for run in evidence.finished if run.row.collapsed]:
-        where = dict.fromkeys(f"{run.config.method} on {task_title(run.config.task)}" for run in collapsed)
+        titles = ((method_title(run.config.method), task_title(run.config.task)) for run in collapsed)
+        where = dict.fromkeys(map(" on ".join, titles))
         notes.append(f"Collapsed runs, whose scores are left out: {len(collapsed)} ({', '.join(where)}).")
     left_out = {
         f"{method_title(config.method)} on {task_title(config.task)}": reason

@@ -235,7 +235,7 @@ def _with_pairs(content: Content, relations: str | Path | None) -> Content:
     if relations is None:
         return content
     rated, relation = pairs.read(relations, content.columns)
-    return replace(content, pairs=rated, relation=relation)
+    return replace(content, pairs=rated, relation=relation, labels_first=False)
 
 
 def array(name: str, column: str | None = None, field: str = "vectors", skip_bad: bool = False) -> NDArray[Any]:
@@ -335,7 +335,7 @@ def annotated(
     relations: str | Path | None = None,
     column: str | None = None,
 ) -> TextSet | VectorSet:
-    """A set with the labels or the pairs of further files; pairs replace those it has.
+    """A set with the labels or the pairs of further files; pairs replace those it has. The newest come first.
 
     Without an id column, the rows are numbered from 1.
 
@@ -357,7 +357,8 @@ def annotated(
         if "label" not in joined:
             raise no_labels(labels)
         row_data["label"] = joined["label"]
-    return _with_pairs(replace(content, columns=row_data), relations)
+    labels_first = content.pairs is not None and (labels is not None or content.labels_first)
+    return _with_pairs(replace(content, columns=row_data, labels_first=labels_first), relations)
 
 
 def no_labels(name: str | Path) -> InputError:

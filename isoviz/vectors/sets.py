@@ -47,6 +47,7 @@ class VectorSet:
         relation: what `pairs` holds.
         name: title on pages.
         facts: origin of the vectors: for encoded texts, the model, pooling and prompt.
+        labels_first: the labels were added after the pairs, so pages answer by them first.
     """
 
     points: NDArray[Any]
@@ -55,6 +56,7 @@ class VectorSet:
     relation: Relation | None = None
     name: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
+    labels_first: bool = False
 
     @property
     def n(self) -> int:
@@ -75,7 +77,7 @@ class VectorSet:
             digest.update(block.tobytes())
         for table in (self.columns, self.pairs):
             digest.update(b"none" if table is None else _fingerprint(table))
-        digest.update(str(self.relation).encode())
+        digest.update((str(self.relation) + " labels first" * self.labels_first).encode())
         return digest.hexdigest()[:32]
 
 
@@ -86,13 +88,14 @@ class TextSet:
     Attributes:
         columns: n rows with `text`, and any of `id`, `label` and `group`.
         name: title on pages.
-        pairs, relation: as in a `VectorSet`.
+        pairs, relation, labels_first: as in a `VectorSet`.
     """
 
     columns: pd.DataFrame
     name: str = ""
     pairs: pd.DataFrame | None = None
     relation: Relation | None = None
+    labels_first: bool = False
 
     @property
     def n(self) -> int:
@@ -115,7 +118,9 @@ class TextSet:
         """Thirty-two hex digits of the content, without the name."""
         digest = hashlib.sha256(f"texts {_FORMAT} ".encode() + _fingerprint(self.columns))
         if self.pairs is not None:
-            digest.update(_fingerprint(self.pairs) + str(self.relation).encode())
+            digest.update(
+                _fingerprint(self.pairs) + (str(self.relation) + " labels first" * self.labels_first).encode()
+            )
         return digest.hexdigest()[:32]
 
 
@@ -137,7 +142,7 @@ def keep(vectors: VectorSet | TextSet) -> str:
 def stored(vectors: VectorSet | TextSet) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The facts and arrays that store a set; also for a job that publishes it under another key."""
     facts: dict[str, Any] = {"format": _FORMAT, "name": vectors.name, "n": vectors.n, "columns": list(vectors.columns)}
-    facts["relation"] = vectors.relation
+    facts |= {"relation": vectors.relation, "labels_first": vectors.labels_first}
     content = {"columns": packed(vectors.columns)}
     if vectors.pairs is not None:
         content["pairs"] = packed(vectors.pairs)
@@ -173,6 +178,7 @@ def load_any(key: str) -> VectorSet | TextSet:
     from safetensors import SafetensorError, safe_open
 
     facts, path = result.facts, result.folder / ARRAYS
+    labels_first = facts.get("labels_first", False)
     try:
         with safe_open(path, framework="np") as file:
             names = set(file.keys())
@@ -186,11 +192,17 @@ def load_any(key: str) -> VectorSet | TextSet:
     except (OSError, SafetensorError):  # just removed
         raise KeyError(key) from None
     if facts["what"] == "texts":
-        return TextSet(tables["columns"], facts["name"], tables.get("pairs"), facts.get("relation"))
+        return TextSet(tables["columns"], facts["name"], tables.get("pairs"), facts.get("relation"), labels_first)
     if points is None:
         points = _reread(key, facts)
     return VectorSet(
-        points, tables["columns"], tables.get("pairs"), facts["relation"], facts["name"], facts.get("facts", {})
+        points,
+        tables["columns"],
+        tables.get("pairs"),
+        facts["relation"],
+        facts["name"],
+        facts.get("facts", {}),
+        labels_first,
     )
 
 

@@ -57,7 +57,8 @@ def matrix_of(engine: WhatIf, steps: Sequence[Step], full: Full | None = None) -
         NotReadyError: an IsoLayer has to be trained first.
     """
     source, chain = engine.source, chains.write(steps)
-    effects = effects_of(engine, full.comparisons) if full else ()
+    shown = "" if isinstance(source, Embeddings) else " shown"
+    effects = effects_of(engine, full.comparisons, shown) if full else ()
     if isinstance(source, Embeddings):
         split, data = "train", f"run {source.facts['run']}, {source.facts['task']}"
         before = " before the method" if source.cloud == "pooled" and source.differs else ""

@@ -100,7 +100,8 @@ def compute(
         "model_revision": source.revision,
         **({"related": halves.ASSUMES} if request.halves else {}),
     }
-    return stored(VectorSet(views.points(layer, pooling), columns, pairs, relation, name, facts))
+    points = views.points(layer, pooling)
+    return stored(VectorSet(points, columns, pairs, relation, name, facts, text_set.labels_first))
 
 
 def _work(job: Job) -> None:

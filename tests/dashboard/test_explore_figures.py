@@ -132,6 +132,7 @@ def test_first_directions_get_room_on_a_logarithmic_axis() -> None:
     low, high = figure.layout.xaxis.range
     assert figure.layout.xaxis.type == "log" and low <= 0 and high == pytest.approx(np.log10(200), abs=0.05)
     assert figures.spectrum({0: curve}, 0, "cls", d=768).layout.xaxis.type is None
+    assert [trace.name for trace in figure.data] == ["isotropic, k/d", "these vectors"]
     short = figures.spectrum({0: curve[:5]}, 0, "cls", d=5, log=True)
     figures.share_axes([figure, short])
     assert short.layout.xaxis.range == figure.layout.xaxis.range  # both in powers of ten

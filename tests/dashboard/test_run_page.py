@@ -22,7 +22,7 @@ def test_a_finished_run_tells_everything(store: Store, open_page: OpenPage) -> N
     run = Story(store, method="isobn", params={"beta": 0.5}).complete()
     app = open_page("run", id=run.id)
     assert not app.exception
-    assert app.title[0].value == "isobn on demo/acceptability, seed 0 \\(β \\= 0\\.5\\)"
+    assert app.title[0].value == "IsoBN on demo/acceptability, seed 0 \\(β \\= 0\\.5\\)"
     numbers, provenance, configuration = (frame.value for frame in app.dataframe)
     shown = dict(zip(numbers[""], numbers["value"], strict=True))
     assert shown["accuracy"] == f"{run.accuracy:.4g}"

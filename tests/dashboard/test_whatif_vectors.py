@@ -171,12 +171,40 @@ def test_the_page_begins_with_a_chain_that_it_knows() -> None:
     assert [lab.transforms(chains.read(text)) for text in beyond] == [None] * 5
 
 
-def test_the_best_value_is_checked_once_on_rows_held_back(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_check_on_the_held_back_rows_is_the_verdict_everywhere(
+    open_page: OpenPage, offered: Offered, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(division, "CROSSED", 50)
     page = opened(open_page, stored_set(), chain="zca:strength=0.5", whatif_readout="k-NN accuracy")
     assert "30 rows are held back." in texts(page) and "Cross-validated" not in texts(page)
+    next(button for button in page.button if button.label == "Prepare files").click().run()
+    assert "held-back" not in readme(offered)
     next(button for button in page.button if button.label == "Check on the held-back rows").click().run()
     assert "Held back: k-NN accuracy" in texts(page)
+
+    key = str(page.query_params["whatif_either"])
+    comparison = WhatIf(divide(vectors.load(key), "held back")).comparison(WHITEN, "knn")
+    advice, reason = sentences.verdict(CLASSIFIER, {"knn": comparison}, WHITEN)
+    verdict = f"Classifier: {advice}. 30 held-back rows: {reason}"
+    assert verdict in card(page) and f"- Verdict: {verdict}" in readme(offered)
+    assert "30 rows shown" in readme(offered), "the measured effects say that they are of the other rows"
+    table = saved(next(make for name, make in offered.items() if name.startswith("isoviz-what-if-"))())
+    (line,) = table.tables["Does the transform help?"].to_dict("records")
+    saved_verdict = f"{line['For']}: {line['Verdict']}. {line['Reason']}"
+    assert saved_verdict.startswith(verdict) and saved_verdict in card(page) and saved_verdict in readme(offered)
+    link = {name: str(page.query_params[name]) for name in page.query_params}
+    assert verdict in card(open_page("whatif", **link))
+    assert "held-back rows:" not in card(open_page("whatif", **link | {"chain": "zca:strength=0.6"}))
+
+
+def card(page: AppTest) -> str:
+    return texts(page).replace("**", "")
+
+
+def readme(offered: Offered) -> str:
+    content = next(make for name, make in offered.items() if name.endswith(".zip"))()
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return archive.read("README.md").decode()
 
 
 def test_a_set_that_is_gone_or_too_small_says_so(open_page: OpenPage) -> None:
@@ -261,6 +289,17 @@ def test_a_verdict_without_an_interval_and_its_reason() -> None:
     assert reason == "k-NN accuracy loses 3.6 points (−6.0 to −1.2)."
 
 
+def test_the_verdict_of_the_held_back_rows_names_another_one_of_the_rows_shown() -> None:
+    found = {"knn": changed("knn", -0.02, 0.012, 30)}
+    advice, reason = sentences.held_back(CLASSIFIER, "whiten", found, WHITEN)
+    assert advice == "cannot tell" and reason == (
+        "30 held-back rows: k-NN accuracy changes by −0.4 points (−2.0 to +1.2). The rows shown gave another verdict: whiten."
+    )
+    assert "another verdict" not in sentences.held_back(CLASSIFIER, "cannot tell", found, WHITEN)[1]
+    none = sentences.held_back(CLASSIFIER, "whiten", {}, WHITEN)
+    assert none == ("cannot tell", "The held-back rows have too few labels.")
+
+
 @pytest.mark.parametrize(
     "chain, verb",
     [
@@ -289,12 +328,31 @@ def test_labels_that_arrive_are_judged_and_move_the_curve(open_page: OpenPage) -
     assert page.selectbox(key="whatif_readout").value == "k-NN accuracy"
     assert "Classifier: needs labels" not in texts(page)
 
-    page.selectbox(key="whatif_readout").set_value("Silhouette").run()  # a chosen read-out stays
+    page.selectbox(key="whatif_readout").set_value("Silhouette").run()
     pairs = "left,right,score\n" + "\n".join(f"{row},{row + 1},{row % 5}" for row in range(1, 90))
     page.file_uploader(key="whatif_add.pairs").set_value([("pairs.csv", pairs.encode(), "text/csv")])
     page.run()
     assert errors(page) == [] and "Similarity: needs" not in texts(page)
-    assert page.selectbox(key="whatif_readout").value == "Silhouette"
+    assert page.selectbox(key="whatif_readout").value == "Spearman, cosine"  # the newest relation is answered
+    shown = texts(page)
+    assert "Judged by scored pairs, with labels in the table below. Spearman, cosine" in shown
+    assert "Cross-validated over all 90 labelled rows: k-NN" not in shown and "too small to hold rows back" not in shown
+
+
+def test_labels_added_after_pairs_are_answered_first(open_page: OpenPage) -> None:
+    ids = [str(row) for row in range(1, 91)]
+    pairs = pd.DataFrame({"left": ids[:-1], "right": ids[1:], "score": [float(row % 5) for row in range(89)]})
+    points = RNG.normal(size=(90, 8))
+    key = vectors.keep(VectorSet(points, pd.DataFrame({"id": ids}), pairs, "similarity", name="made"))
+    page = opened(open_page, key, chain="zca:strength=0.5")
+    assert "Judged by scored pairs. Spearman, cosine" in texts(page)
+    content = "label\n" + "\n".join("no" if row % 2 else "yes" for row in range(90))
+    page.file_uploader(key="whatif_add.labels").set_value([("labels.csv", content.encode(), "text/csv")]).run()
+    assert errors(page) == [] and page.selectbox(key="whatif_readout").value == "k-NN accuracy"
+    assert "Judged by labels, with scored pairs in the table below. Cross-validated" in texts(page)
+    labelled = vectors.load(page.query_params["whatif_either"])
+    together = VectorSet(points, labelled.columns, labelled.pairs, "similarity")
+    assert labelled.key != together.key, "the address says which relation is answered"
 
 
 def test_the_best_value_can_be_taken(open_page: OpenPage) -> None:

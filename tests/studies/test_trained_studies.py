@@ -136,7 +136,7 @@ def test_missing_collapsed_and_failed_runs_are_explained_gaps():
     assert rows["none"][4] == "— (0 of 3 runs)"
     assert any("Left out, because they did not finish: failed" in note for note in result.notes)
     assert any(
-        "Collapsed runs, whose scores are left out: 1 (istar on Acceptability)." in note for note in result.notes
+        "Collapsed runs, whose scores are left out: 1 (I-STAR on Acceptability)." in note for note in result.notes
     )
 
 
