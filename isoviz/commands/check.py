@@ -27,9 +27,7 @@ def run(
     column: Column = None,
     ids: Annotated[str | None, argument("column of ids, by which rows are paired (default: id, if present)")] = None,
     same_rows: Annotated[bool, argument("pair rows by number: row k is the same text in both files")] = False,
-    pairs: Annotated[
-        str | None, argument("a table of query, document and relevance, by id: how well queries find documents", "FILE")
-    ] = None,
+    pairs: Annotated[str | None, argument("a table of query, document, relevance: judge search, too", "FILE")] = None,
     strict: Annotated[bool, argument("fail also where a change cannot be excluded")] = False,
     skip_bad_rows: SkipBadRows = False,
 ) -> Answer:

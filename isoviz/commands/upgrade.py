@@ -26,9 +26,7 @@ def run(
     ] = None,
     column: Column = None,
     new_column: Annotated[str | None, argument("the vectors in --new, if they are called otherwise there")] = None,
-    require: Annotated[
-        str | None, argument("exit code 1 unless the mapped vectors surely have this recall", "recall10=SHARE")
-    ] = None,
+    require: Annotated[str | None, argument("exit code 1 unless recall is surely this", "recall10=SHARE")] = None,
 ) -> Answer:
     """Fit on one half of the rows, measure on the other, both ways."""
     wanted, share = ("recall10", 0.0) if require is None else assignment(require, "require")

@@ -69,9 +69,7 @@ MEASURES: Final = {
     "isoscore_unbiased": Measure(0.2, "one in five equally wide directions lost", relative=True),
     "effective_rank": Measure(0.1, "one in ten equally wide directions lost", relative=True),
     "mean_cosine": Measure(0.05, "half of the first decimal", low=-1, high=1),
-    "noise_floor": Measure(
-        0.02, "two units of the second decimal, in which thresholds of cosines are written", low=-1, high=1
-    ),
+    "noise_floor": Measure(0.02, "two units of the second decimal, in which thresholds are written", low=-1, high=1),
     "uniformity": Measure(0.1, "a tenth of the mean of exp(−2‖x − y‖²)"),
     "rogue_share": Measure(0.05, "five percent of the variance"),
     "hubness": Measure(1.0, "less than two samples of one population may differ by", judged=False),
@@ -237,11 +235,12 @@ def agreements(before: Matrix, after: Matrix) -> tuple[dict[str, tuple[float, fl
     """How paired rows (n, d) agree: values with standard errors, why others are missing, `_identity`, and cosines, (n,)."""
     x, y = (points / np.linalg.norm(points, axis=1, keepdims=True) for points in (before, after))
     (n, d), own = x.shape, _row_cosines(x, y)
-    found, missing = {"row_cosine": _mean(own)}, dict[str, str]()
+    cosines, missing = {"row_cosine": own}, dict[str, str]()
     if n - -(-n // FOLDS) < d:
         missing["rotated_cosine"] = f"a rotation needs more than {FOLDS * d // (FOLDS - 1)} paired rows, got {n}"
     else:
-        found["rotated_cosine"] = _mean(_rotated_cosines(x, y))
+        cosines["rotated_cosine"] = _rotated_cosines(x, y)
+    found = {name: (float(one.mean()), float(one.std(ddof=1) / math.sqrt(n))) for name, one in cosines.items()}
     recall = overlap(Image(before), Image(after))
     if n >= FEWEST and isinstance(recall, Jackknife) and recall.value is not None:
         found["neighbour_recall10"] = recall.value, recall.standard_error
@@ -253,10 +252,6 @@ def agreements(before: Matrix, after: Matrix) -> tuple[dict[str, tuple[float, fl
 def _row_cosines(x: Matrix, y: Matrix) -> Matrix:
     """(n,) cosines of paired rows of length 1; exactly 1 for equal rows."""
     return np.asarray(1 - ((x - y) ** 2).sum(axis=1) / 2)
-
-
-def _mean(values: Matrix) -> tuple[float, float]:
-    return float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values)))
 
 
 def _rotated_cosines(x: Matrix, y: Matrix) -> Matrix:

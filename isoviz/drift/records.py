@@ -165,7 +165,9 @@ class Check(_Record):
         return [one.measure for one in sorted(found, key=_excess if outcome == "changed" else lambda _: 0.0)]
 
     def ok(self, strict: bool = False) -> bool:
-        """Whether nothing changed as far as is known; if `strict`, whether that is certain at this level, as for required measures."""
+        """Whether nothing changed as far as is known; if `strict`, whether that is certain at this level, as for required
+        measures and for fewer than 40 rows."""
+        strict = strict or self.rows < FEWEST
         unclear = any(one.outcome == "cannot tell" and (strict or one.required) for one in self.drifts)
         return not self.with_outcome("changed") and not unclear
 
@@ -182,7 +184,9 @@ class Check(_Record):
                 f"(interval {most.interval}, tolerance {number(most.tolerance)}; {where}){others}."
             )
         if unclear := self.with_outcome("cannot tell"):
-            return f"No change was found, but {', '.join(unclear)} may have changed ({where})."
+            names = ", ".join(unclear)
+            passes, fails = f"No change was found, but {names} may have changed", f"Cannot tell whether {names} changed"
+            return f"{passes if self.ok() else fails} ({where})."
         return f"Nothing changed beyond its tolerance ({where})."
 
     def notes(self) -> list[str]:
