@@ -138,7 +138,7 @@ def check(
         found[name] = 0.0, math.sqrt(max(squares[0], 0.0)), squares[0], jackknife_error(squares[1:])
     verdict, lowest = "", {}
     if paired:
-        agreed, disagreed, verdict, own = agreements(x, y)
+        agreed, disagreed, verdict, own = agreements(x, y, len(x) / len(raw))
         found |= {name: (1.0, value, value - 1, error) for name, (value, error) in agreed.items()}
         missing |= disagreed
         lowest = {names[row]: float(own[row]) for row in np.argsort(own, kind="stable")[: FEWEST - 1]}

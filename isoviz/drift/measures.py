@@ -231,8 +231,10 @@ def _product(a: Matrix, b: Matrix, of_a: Matrix, of_b: Matrix, of_both: Matrix) 
 # ---------------------------------------------------------------------------------------------------------- row by row
 
 
-def agreements(before: Matrix, after: Matrix) -> tuple[dict[str, tuple[float, float]], dict[str, str], str, Matrix]:
-    """How paired rows (n, d) agree: values with standard errors, why others are missing, `_identity`, and cosines, (n,)."""
+def agreements(
+    before: Matrix, after: Matrix, share: float
+) -> tuple[dict[str, tuple[float, float]], dict[str, str], str, Matrix]:
+    """How paired rows (n, d), a share of the set, agree: values with standard errors, reasons for missing ones, `_identity`, cosines."""
     x, y = (points / np.linalg.norm(points, axis=1, keepdims=True) for points in (before, after))
     (n, d), own = x.shape, _row_cosines(x, y)
     cosines, missing = {"row_cosine": own}, dict[str, str]()
@@ -246,7 +248,7 @@ def agreements(before: Matrix, after: Matrix) -> tuple[dict[str, tuple[float, fl
         found["neighbour_recall10"] = recall.value, recall.standard_error
     else:
         missing["neighbour_recall10"] = f"it needs at least {FEWEST} paired rows that are not equally near, got {n}"
-    return found, missing, _identity(x, y, own), own
+    return found, missing, _identity(x, y, own, share), own
 
 
 def _row_cosines(x: Matrix, y: Matrix) -> Matrix:
@@ -264,20 +266,20 @@ def _rotated_cosines(x: Matrix, y: Matrix) -> Matrix:
     return cosines
 
 
-def _identity(x: Matrix, y: Matrix, own: Matrix) -> str:
+def _identity(x: Matrix, y: Matrix, own: Matrix, share: float) -> str:
     """Whether paired rows of length 1 come from the same model."""
     n, same, cosines = len(x), own >= SAME, x @ y.T
     changed, moved = int(n - same.sum()), int(np.count_nonzero(~same & (cosines.max(axis=0) >= SAME)))
     if not changed:
         return "same model, numerical noise at most"
-    if 2 * moved >= changed:
+    if moved > 1 and 2 * moved >= share * changed:  # the row that took a place may not be in the sample
         return f"same model, rows in another order: {moved:,} of {n:,} equal another row of the baseline"
     if 2 * changed <= n:
         return f"same model, but {changed:,} of {n:,} rows changed"
+    if np.mean(cosines.argmax(axis=0) == np.arange(n)) >= 0.9 and np.median(own) >= 0.5:
+        return "a related model: quantised, fine-tuned or pooled otherwise"
     apart = ~np.eye(n, dtype=bool)
     old, new = (x @ x.T)[apart], (y @ y.T)[apart]
     if np.sqrt(np.mean((new - old) ** 2)) < 0.1 * old.std():
         return "same model, rotated: rows keep their cosines with each other, not with stored vectors"
-    if np.mean(cosines.argmax(axis=0) == np.arange(n)) >= 0.9 and np.median(own) >= 0.5:
-        return "a related model: fine-tuned, quantised or pooled otherwise"
     return "another model, or other texts"

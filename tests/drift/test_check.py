@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.linalg import orthogonal_procrustes
+from scipy.stats import ortho_group
 
 import isoviz
 from isoviz import drift, metrics
@@ -231,24 +233,21 @@ def by_name(result: drift.Check) -> dict[str, drift.Drift]:
     return {one.measure: one for one in result.drifts}
 
 
-def rotation(d: int) -> Matrix:
-    return np.asarray(np.linalg.qr(np.random.default_rng(3).normal(size=(d, d)))[0])
-
-
-def test_rows_in_another_order_change_although_the_set_does_not() -> None:
+@pytest.mark.parametrize("kept", [100, 400])
+def test_rows_in_another_order_change_although_the_set_does_not(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
     points = cloud(400)
+    monkeypatch.setattr(drift, "MOST_ROWS", kept)
     result = drift.check(points[np.random.default_rng(0).permutation(400)], drift.baseline(points), same_rows=True)
     assert not result.ok() and "rows in another order: " in result.sentence
-    assert {*result.with_outcome("changed")} == {"row_cosine", "neighbour_recall10"}
+    assert {"row_cosine", "neighbour_recall10"} == {*result.with_outcome("changed")}
     assert all(-1 <= one.low <= one.after <= one.high <= 1 for one in result.drifts[-3:])
 
 
 @pytest.mark.parametrize("noise", [0.02, 1.0])
 def test_agreement_is_that_of_numpy_and_scipy(noise: float) -> None:
-    from scipy.linalg import orthogonal_procrustes
-
     old = cloud(300).astype(np.float32).astype(float)
-    new = (old @ rotation(8) + noise * np.random.default_rng(4).normal(size=old.shape)).astype(np.float32).astype(float)
+    new = old @ ortho_group.rvs(8, random_state=0) + noise * np.random.default_rng(4).normal(size=old.shape)
+    new = new.astype(np.float32).astype(float)
     found = by_name(drift.check(new, drift.baseline(old), same_rows=True, fail_on={"rotated_cosine": 0.01}))
     x, y = (points / np.linalg.norm(points, axis=1, keepdims=True) for points in (old, new))
     assert found["row_cosine"].after == pytest.approx((x * y).sum(1).mean())
@@ -258,9 +257,8 @@ def test_agreement_is_that_of_numpy_and_scipy(noise: float) -> None:
     near = [np.argsort(-(z @ z.T) + 9 * np.eye(300), axis=1, kind="stable")[:, :10] for z in (x, y)]
     recall = np.mean([len({*a} & {*b}) / 10 for a, b in zip(*near, strict=True)])
     assert found["neighbour_recall10"].after == pytest.approx(recall)
-    assert found["row_cosine"].change == found["row_cosine"].after - 1
-    reach = (found["row_cosine"].high - found["row_cosine"].low) / 2
-    assert reach == pytest.approx(2.0227 * (x * y).sum(1).std(ddof=1) / 300**0.5, rel=1e-3)
+    reach = 2.0227 * (x * y).sum(1).std(ddof=1) / 300**0.5
+    assert found["row_cosine"].high == pytest.approx(found["row_cosine"].after + reach, rel=1e-3)
 
 
 def test_intervals_of_cosines_stay_within_their_range() -> None:
@@ -270,14 +268,13 @@ def test_intervals_of_cosines_stay_within_their_range() -> None:
     for name in ("mean_cosine", "noise_floor"):
         assert -1 <= before.measures[name][1] <= before.measures[name][2] <= 1
         assert by_name(result)[name].before + by_name(result)[name].high <= 1
-    assert by_name(result)["row_cosine"].high <= 1
 
 
 CANARIES = {
     "same model, numerical noise": lambda x: x.astype(np.float16),
     "same model, rows in another order: 12 of 12": lambda x: np.roll(x, 1, axis=0),
     "same model, but 2 of 12 rows changed": lambda x: np.where(np.arange(12)[:, None] < 2, -x, x),
-    "same model, rotated": lambda x: x @ rotation(64),
+    "same model, rotated": lambda x: x @ ortho_group.rvs(64, random_state=0),
     "a related model": lambda x: x + 0.3 * np.random.default_rng(6).normal(size=x.shape),
     "another model": lambda x: np.random.default_rng(7).normal(size=x.shape),
 }
@@ -295,23 +292,15 @@ def test_a_few_paired_rows_tell_whether_the_model_is_the_same(verdict: str, chan
     assert len(result.notes()) <= 4 and verdict in result.sentence
 
 
-@pytest.mark.parametrize(
-    ("change", "outcome", "ok"),
-    [
-        (0.0, "within tolerance", True),
-        (-0.3, "changed", False),
-        (0.3, "within tolerance", True),
-        (-0.01, "cannot tell", False),
-    ],
-)
-def test_search_fails_unless_a_fall_beyond_the_named_margin_is_excluded(change: float, outcome: str, ok: bool) -> None:
+@pytest.mark.parametrize(("change", "outcome"), [(0.3, "within tolerance"), (-0.3, "changed"), (-0.01, "cannot tell")])
+def test_search_fails_unless_a_fall_beyond_the_named_margin_is_excluded(change: float, outcome: str) -> None:
     points, draw = cloud(), np.random.default_rng(0).uniform(0.3, 0.7, size=(50, 3))
     old = {f"q{row}": tuple(values) for row, values in enumerate(draw.tolist())}
     noise = 0.05 * (change == -0.01) * np.random.default_rng(1).normal(size=draw.shape)
     new = {name: tuple(values) for name, values in zip(old, (draw + change + noise).tolist(), strict=True)}
     before = drift.baseline(points, searches=old)
     result = drift.check(points, before, same_rows=True, searches=new, fail_on={"ndcg10": 0.01})
-    assert (by_name(result)["ndcg10"].outcome, result.ok()) == (outcome, ok)
+    assert by_name(result)["ndcg10"].outcome == outcome and result.ok() == (ok := change > 0)
     default = drift.check(points, before, same_rows=True, searches=new)
     assert default.ok() == (outcome != "changed") and default.ok(strict=True) == ok
     for other in (drift.baseline(points), drift.baseline(points, searches={"q": (1.0, 1.0, 1.0)})):
@@ -326,6 +315,8 @@ def test_a_baseline_survives_its_file(tmp_path: Path) -> None:
     before = drift.baseline(cloud(), ids=range(120))
     before.write(tmp_path / "before.json")
     read = drift.Baseline.read(tmp_path / "before.json")
+    old = json.loads((tmp_path / "before.json").read_text())
+    assert old.pop("searches") == {} and drift.Baseline.model_validate(old) == read  # of versions before
     assert read == before and read.corpus == drift.baseline(cloud()).corpus != drift.baseline(cloud(seed=1)).corpus
     assert read.points == pytest.approx(cloud(), rel=1e-6)
     for name, (value, low, high) in read.measures.items():
