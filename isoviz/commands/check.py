@@ -27,6 +27,7 @@ def run(
     column: Column = None,
     ids: Annotated[str | None, argument("column of ids, by which rows are paired (default: id, if present)")] = None,
     same_rows: Annotated[bool, argument("pair rows by number: row k is the same text in both files")] = False,
+    pairs: Annotated[str | None, argument("a table of query, document, relevance: judge search, too", "FILE")] = None,
     strict: Annotated[bool, argument("fail also where a change cannot be excluded")] = False,
     skip_bad_rows: SkipBadRows = False,
 ) -> Answer:
@@ -36,30 +37,31 @@ def run(
     for name, value in {"fail_on": fail_on, "same_rows": same_rows, "strict": strict}.items():
         if value and save is not None:
             raise InputError(f"{name}: only with --baseline", field=name)
-    tolerances = None if fail_on is None else dict(map(_tolerance, fail_on))
+    tolerances = None if fail_on is None else dict(map(assignment, fail_on))
     before = None if baseline is None else drift.Baseline.read(baseline)
     shown = catalogue.title(vectors)
     with progress_bar() as progress, stores.reporting(progress):
-        points, names = drift.read(vectors, column, ids, skip_bad_rows)
+        points, names, searches = drift.read(vectors, column, ids, skip_bad_rows, pairs)
     if before is None:
-        made = drift.baseline(points, ids=names)
+        made = drift.baseline(points, ids=names, searches=searches)
         made.write(str(save))
-        document = made.model_dump(mode="json", exclude={"vectors", "ids"}) | {"rows": len(made.ids)}
-        notes = [f"{name} is left out: {why}" for name, why in made.missing.items()]
+        document = made.model_dump(mode="json", exclude={"vectors", "ids", "searches"}) | {"rows": len(made.ids)}
+        notes = drift.missing_notes(made.missing)
         return Answer(document, lambda: _print_baseline(f"{shown} → {save}", made), notes)
     if ids is None and (same_rows or not before.common(names or ())):
         names = None  # no ids, or a column 'id' that nobody asked for
-    result = drift.check(points, before, fail_on=tolerances, ids=names, same_rows=same_rows)
+    result = drift.check(points, before, fail_on=tolerances, ids=names, same_rows=same_rows, searches=searches)
     code = 0 if result.ok(strict) else 1
     return Answer(result.model_dump(mode="json"), lambda: _print(shown, result), result.notes(), code)
 
 
-def _tolerance(text: str) -> tuple[str, float | None]:
+def assignment(text: str, field: str = "fail_on") -> tuple[str, float | None]:
+    """NAME or NAME=NUMBER."""
     name, equals, value = text.partition("=")
     try:
         return name, boundary.number(value) if equals else None
     except ValueError as error:
-        raise InputError(f"fail_on: {error}", field="fail_on") from None
+        raise InputError.at(field, str(error)) from None
 
 
 def _print_baseline(name: str, made: drift.Baseline) -> None:
@@ -80,4 +82,6 @@ def _print(name: str, result: drift.Check) -> None:
         values = [number(value) for value in (one.before, one.after, one.change)]
         rows.append((one.measure, one.outcome, *values, one.interval, number(one.tolerance)))
     print_table(header, rows)
+    if result.rows == len(result.row_cosines):
+        print_table(("row", "cosine"), [(name, number(cosine)) for name, cosine in result.row_cosines.items()])
     print(result.sentence)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from isoviz import boundary
+from isoviz.commands.check import assignment
 from isoviz.commands.options import Column, file_of_vectors
 from isoviz.commands.output import Answer
 from isoviz.errors import InputError
@@ -25,8 +26,12 @@ def run(
     ] = None,
     column: Column = None,
     new_column: Annotated[str | None, argument("the vectors in --new, if they are called otherwise there")] = None,
+    require: Annotated[str | None, argument("exit code 1 unless recall is surely this", "recall10=SHARE")] = None,
 ) -> Answer:
     """Fit on one half of the rows, measure on the other, both ways."""
+    wanted, share = ("recall10", 0.0) if require is None else assignment(require, "require")
+    if wanted != "recall10" or share is None or not 0 <= share <= 1:
+        raise InputError.at("require", f"expected recall10=SHARE with a share from 0 to 1, got '{require}'")
     target = None if out is None else boundary.path(out, "out")
     if target is not None and (target.suffix != ".zip" or not target.parent.is_dir() or target.exists()):
         raise InputError(f"out: give a new file that ends in .zip, in a folder that exists; got '{out}'", field="out")
@@ -44,6 +49,7 @@ def run(
         **{name: {"file": file, "n": len(points[name]), "d": points[name].shape[1]}
            for name, file in (("old", old), ("new", new))},
         "recall10": recalls(result),
+        "required": require,
         "out": None if target is None else str(target),
     }  # fmt: skip
     if target is not None:
@@ -56,7 +62,14 @@ def run(
         f"  difference                       {_words(result.gain)}",
     ]
     written = [f"map written to {target}"] if target is not None else []
-    return Answer(document, "\n".join(lines + written), list(result.notes))
+    low, high = result.mapped.low, result.mapped.high
+    fails = require is not None and (low is None or low < share)
+    if fails:
+        clear = high is not None and high < share
+        written.append(
+            f"recall10 is below {share:g}" if clear else f"cannot tell whether recall10 is {share:g} or more"
+        )
+    return Answer(document, "\n".join(lines + written), list(result.notes), int(fails))
 
 
 def _words(measured: Difference) -> str:

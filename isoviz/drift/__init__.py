@@ -17,23 +17,31 @@ import os
 import platform
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isoviz import __version__, vectors
-from isoviz.drift.measures import FEWEST, GROUPS, MEASURES, Matrix, measured, squared_distances
-from isoviz.drift.records import Baseline, Check, Drift, Outcome
+from isoviz.drift.measures import FEWEST, GROUPS, MEASURES, SEARCHES, Matrix, agreements, measured, squared_distances
+from isoviz.drift.records import CANARY, Baseline, Check, Drift, Outcome, missing_notes
 from isoviz.errors import InputError, shortened, unknown_name
 from isoviz.metrics.cloud import blocks, draw, is_tensor
 from isoviz.metrics.intervals import jackknife_error, student_quantile
 from isoviz.metrics.zeros import nonzero_rows
+from isoviz.readouts import retrieval
+from isoviz.readouts.division import annotations_of
+from isoviz.readouts.image import Image
+from isoviz.statistics.paired_bootstrap import Mean
 from isoviz.tables import arrays
 from isoviz.watch.vectors import as_rows
 
-__all__ = ["LEVEL", "MEASURES", "Baseline", "Check", "Drift", "baseline", "check", "read"]
+__all__ = ["LEVEL", "MEASURES", "Baseline", "Check", "Drift", "Searches", "baseline", "check", "missing_notes", "read"]
+
+Searches = Mapping[str, tuple[float, float, float]]
+"""nDCG@10, recall@10 and MRR of each query."""
 
 LEVEL: Final = 0.95
 MOST_ROWS: Final = 2_000
@@ -41,13 +49,16 @@ MOST_BYTES: Final = 4 * 2**20
 """Most rows in a baseline, and most bytes of them in float32, but never fewer rows than `FEWEST`."""
 
 
-def baseline(points: ArrayLike, *, ids: Iterable[Any] | None = None, seed: int = 0) -> Baseline:
+def baseline(
+    points: ArrayLike, *, ids: Iterable[Any] | None = None, seed: int = 0, searches: Searches | None = None
+) -> Baseline:
     """What a later set of embeddings is compared with: a sample of at most 2,000 rows or 4 MiB, and its measures.
 
     Args:
-        points: (n, d), n at least 40; the rows are independent draws from what you encode.
+        points: (n, d); the rows are independent draws from what you encode. From 40 rows on, sets are compared; from 5 on, paired rows.
         ids: n different ids, by which a later set is paired.
         seed: of the sample.
+        searches: what `read` finds for relevance.
 
     Raises:
         InputError: (a ValueError) too few rows that are not zero, values that are not finite, identical rows, or ids that do not fit.
@@ -70,8 +81,12 @@ def baseline(points: ArrayLike, *, ids: Iterable[Any] | None = None, seed: int =
         named=ids is not None,
         ids=[names[place] for place in places],
         vectors=Baseline.encoded(rows),
-        measures={name: (value, value - reach[name], value + reach[name]) for name, value in found.values.items()},
+        measures={
+            name: (value, max(value - reach[name], MEASURES[name].low), min(value + reach[name], MEASURES[name].high))
+            for name, value in found.values.items()
+        },
         missing=found.missing,
+        searches=dict(searches or {}),
         corpus=digest.hexdigest()[:32],
         versions={"isoviz": __version__, "numpy": version("numpy"), "python": platform.python_version()},
     )
@@ -84,6 +99,7 @@ def check(
     fail_on: Mapping[str, float | None] | None = None,
     ids: Iterable[Any] | None = None,
     same_rows: bool = False,
+    searches: Searches | None = None,
 ) -> Check:
     """The drift of each measure from a baseline, with intervals, and a decision.
 
@@ -96,8 +112,10 @@ def check(
         points: (n, d), as for `baseline`.
         baseline: or its file.
         fail_on: judged measures and their tolerances, in the measure's own units (None: its default); None: all but hubness.
-        ids: n different ids; at least 40 rows of the baseline, and half of them, must have one of these.
+        ids: n different ids; at least 40 rows of the baseline, and half of them, must have one of these. If one of the sets has fewer
+            rows, 5 are enough, and are compared row by row only.
         same_rows: pair by row number: row k is the same text in both sets.
+        searches: as for `baseline`, of the same queries. Named in `fail_on` with a tolerance, they fail unless such a fall is excluded.
 
     Raises:
         InputError: (a ValueError) as `baseline`; another width; measures that are unknown or cannot be judged here; rows that cannot
@@ -108,28 +126,40 @@ def check(
     raw = _checked(points)
     if raw.shape[1] != before.d:
         raise InputError(f"vectors: {raw.shape[1]} dimensions, where the baseline has {before.d}", field="vectors")
-    x, y = _pairs(raw, before, ids, same_rows)
-    codes = _groups(len(x))
+    x, y, names = _pairs(raw, before, ids, same_rows)
+    codes, paired = _groups(len(x)), same_rows or ids is not None
     old, new = measured(x, codes), measured(y, codes)
     missing = {**{name: f"in the baseline, {why}" for name, why in old.missing.items()}, **new.missing}
     found = {}  # before, after, change, standard error
     for name in old.values.keys() & new.values.keys():
         values = old.values[name], new.values[name]
         found[name] = *values, values[1] - values[0], jackknife_error(new.without[name] - old.without[name])
-    for name, squares in squared_distances(x, y, codes).items():
+    for name, squares in squared_distances(x, y, codes).items() if len(x) >= FEWEST else ():
         found[name] = 0.0, math.sqrt(max(squares[0], 0.0)), squares[0], jackknife_error(squares[1:])
+    verdict, lowest = "", {}
+    if paired:
+        agreed, disagreed, verdict, own = agreements(x, y, len(x) / len(raw))
+        found |= {name: (1.0, value, value - 1, error) for name, (value, error) in agreed.items()}
+        missing |= disagreed
+        lowest = {names[row]: float(own[row]) for row in np.argsort(own, kind="stable")[: FEWEST - 1]}
+    if searches:
+        found |= _searched(before.searches, searches)
+    elif before.searches:
+        missing |= dict.fromkeys(SEARCHES, "the baseline was saved with pairs, which were not given")
     for name in [name for name, values in found.items() if not np.isfinite(values).all()]:
         missing[name] = "it is undefined without some of the rows"
         del found[name]
     if unjudged := [name for name in tolerances if fail_on is not None and name not in found]:
-        raise InputError(f"fail_on: {unjudged[0]} cannot be judged: {missing[unjudged[0]]}", field="fail_on")
-    reach = _quantile(sum(name in found for name in tolerances))
+        why = missing.get(unjudged[0], f"it needs {'pairs' if unjudged[0] in SEARCHES else 'ids or same_rows'}")
+        raise InputError(f"fail_on: {unjudged[0]} cannot be judged: {why}", field="fail_on")
+    reach = _quantile(sum(name in found for name in tolerances), min(len(x), len(searches or x)))
     drifts = [_drift(name, found[name], reach, tolerances) for name in MEASURES if name in found]
-    paired = same_rows or ids is not None
     return Check(
         drifts=drifts,
         missing=missing,
         paired=paired,
+        identity=verdict,
+        row_cosines=lowest,
         rows=len(x),
         n=(before.n, len(raw)),
         d=before.d,
@@ -141,24 +171,38 @@ def check(
 def _drift(name: str, values: Sequence[float], reach: float, tolerances: Mapping[str, float | None]) -> Drift:
     before, after, change, error = values
     ends = [change - reach * error, change, change + reach * error]
-    if MEASURES[name].distance:  # these are squares
+    measure = MEASURES[name]
+    if measure.distance:  # these are squares
         ends = [math.sqrt(max(end, 0.0)) for end in ends]
-    low, change, high = ends
+    low, change, high = np.clip(ends, measure.low - before, measure.high - before).tolist()
     given = tolerances.get(name)
-    tolerance = MEASURES[name].tolerance_of(before) if given is None else given
-    outcome: Outcome = "within tolerance" if max(-low, high) <= tolerance else "cannot tell"
-    if low > tolerance or high < -tolerance:
+    tolerance = measure.tolerance_of(before) if given is None else given
+    outcome: Outcome = "within tolerance" if max(-low, 0 if measure.search else high) <= tolerance else "cannot tell"
+    if (low > tolerance and not measure.search) or high < -tolerance:
         outcome = "changed"
     return Drift(
         measure=name,
         before=before,
         after=after,
         change=change,
-        low=low,
-        high=high,
+        low=low + before * measure.agreement,
+        high=high + before * measure.agreement,
         tolerance=tolerance,
         outcome=outcome if name in tolerances else "not judged",
+        required=measure.search and given is not None,
     )
+
+
+def _searched(old: Searches, new: Searches) -> dict[str, tuple[float, float, float, float]]:
+    """Before, after, change and standard error over the queries."""
+    if old.keys() != new.keys():
+        problem = "has other queries" if old else "was saved without pairs; save it again with them"
+        raise InputError.at("pairs", f"the baseline {problem}")
+    before, after = (np.array([values[query] for query in old]) for values in (old, new))
+    change = after - before
+    errors = change.std(axis=0, ddof=1) / math.sqrt(len(change))
+    columns = np.stack([before.mean(axis=0), after.mean(axis=0), change.mean(axis=0), errors], axis=1)
+    return {name: tuple(values) for name, values in zip(SEARCHES, columns.tolist(), strict=True)}
 
 
 def _tolerances(fail_on: Mapping[str, float | None] | None) -> dict[str, float | None]:
@@ -175,9 +219,9 @@ def _tolerances(fail_on: Mapping[str, float | None] | None) -> dict[str, float |
     return dict(fail_on)
 
 
-def _quantile(intervals: int) -> float:
+def _quantile(intervals: int, rows: int = GROUPS) -> float:
     """Student's t for so many intervals that hold together."""
-    return student_quantile(1 - (1 - LEVEL) / (2 * max(1, intervals)), GROUPS - 1)
+    return student_quantile(1 - (1 - LEVEL) / (2 * max(1, intervals)), min(GROUPS, rows) - 1)
 
 
 def _groups(n: int) -> NDArray[np.int64]:
@@ -185,55 +229,77 @@ def _groups(n: int) -> NDArray[np.int64]:
     return np.random.default_rng(0).permutation(np.arange(n) % GROUPS)
 
 
-def _pairs(raw: NDArray[Any], before: Baseline, ids: Iterable[Any] | None, same_rows: bool) -> tuple[Matrix, Matrix]:
-    """As many rows of the baseline as of the new set, paired as requested, or else at random."""
+def _pairs(
+    raw: NDArray[Any], before: Baseline, ids: Iterable[Any] | None, same_rows: bool
+) -> tuple[Matrix, Matrix, list[str]]:
+    """As many rows of the baseline as of the new set, paired as requested, or else at random; and the ids of these."""
     points, nonzero = before.points, nonzero_rows(raw)
     if ids is None and not same_rows:
-        count = min(len(points), len(nonzero))
+        if (count := min(len(points), len(nonzero))) < FEWEST:
+            raise InputError.at("vectors", f"expected at least {FEWEST} rows, or {CANARY} paired ones, got {count}")
         chosen = np.random.default_rng(1).choice(nonzero, count, replace=False)
-        return points[draw(len(points), count)], _drawn(raw, chosen)
+        return points[draw(len(points), count)], _drawn(raw, chosen), []
     field = "ids" if ids is not None else "same_rows"
     if before.named != (field == "ids") or (ids is not None and same_rows):
         raise InputError(f"{field}: the baseline was saved with{'' if before.named else 'out'} ids", field=field)
     names = _checked_ids(range(1, len(raw) + 1) if ids is None else ids, len(raw))
     common = before.common({names[row] for row in nonzero}, named=before.named)
     if not common:
-        raise InputError(
-            f"{field}: fewer than {FEWEST} or than half of the baseline's rows are among these", field=field
-        )
+        raise InputError(f"{field}: fewer than half of the baseline's rows are among these", field=field)
     place = {name: row for row, name in enumerate(names)}
-    return points[common], _drawn(raw, np.array([place[before.ids[row]] for row in common]))
+    shared = [before.ids[row] for row in common]
+    return points[common], _drawn(raw, np.array([place[name] for name in shared])), shared
 
 
 # ------------------------------------------------------------------------------------------------------- a set's rows
 
 
 def read(
-    name: str | os.PathLike[str], column: str | None = None, ids: str | None = None, skip_bad: bool = False
-) -> tuple[NDArray[Any], list[str] | None]:
-    """The vectors of a file of any format (n, d), and their ids: those of the column `ids`, or of a column `id` if there is one."""
+    name: str | os.PathLike[str],
+    column: str | None = None,
+    ids: str | None = None,
+    skip_bad: bool = False,
+    pairs: str | None = None,
+) -> tuple[NDArray[Any], list[str] | None, Searches]:
+    """The vectors of a file of any format (n, d), their ids, and how well they serve the queries of the file `pairs`.
+
+    Ids are those of the column `ids`, or of a column `id` if there is one.
+    """
     file = os.fspath(name)
     if vectors.reading.holds(file, "vectors") == "array":
-        if ids is not None:
-            raise InputError("ids: an array file has no columns; give a table, or pair by row number", field="ids")
-        return vectors.reading.array(file, column, "vectors", skip_bad), None
-    found = vectors.read(file, vectors.Columns(points=column, id=ids), field="vectors", skip_bad=skip_bad)
+        if ids is not None or pairs is not None:
+            field = "pairs" if ids is None else "ids"
+            raise InputError.at(field, "an array file has no columns; give a table, or pair by row number")
+        return vectors.reading.array(file, column, "vectors", skip_bad), None, {}
+    columns = vectors.Columns(points=column, id=ids)
+    found = vectors.read(file, columns, relations=pairs, field="vectors", skip_bad=skip_bad)
     if skipped := found.facts.get("skipped"):
         warnings.warn(f"vectors: {skipped}", stacklevel=2)
-    return found.points, [str(one) for one in found.columns["id"]] if "id" in found.columns else None
+    names = [str(one) for one in found.columns["id"]] if "id" in found.columns else None
+    if pairs is None:
+        return found.points, names, {}
+    relevance = annotations_of(replace(found, columns=found.columns.drop(columns="label", errors="ignore"))).queries
+    if relevance is None or names is None:
+        raise InputError.at("pairs", "expected columns query, document, relevance")
+    slugs = ["ndcg_cosine", "recall10_cosine", "mrr_cosine"]
+    scored = retrieval.measure(Image(found.points), relevance, slugs)
+    values = np.stack([cast(Mean, scored[slug]).values for slug in slugs], axis=1).tolist()
+    of_queries = zip(relevance.queries, relevance.graded, strict=True)
+    answered = [names[query] for query, (documents, _) in of_queries if len(documents)]
+    return found.points, names, dict(zip(answered, map(tuple, values), strict=True))
 
 
 def _checked(points: ArrayLike) -> NDArray[Any]:
     """The points (n, d), themselves if they are an array, possibly of a file."""
     given: Any = points.detach() if is_tensor(points) else points  # type: ignore[union-attr]
     raw: NDArray[Any] = given if isinstance(given, np.ndarray) and given.dtype.kind in "fiu" else as_rows(given)
-    if raw.ndim != 2 or raw.shape[1] < 2 or len(raw) < FEWEST:
+    if raw.ndim != 2 or raw.shape[1] < 2 or len(raw) < CANARY:
         raise InputError(
-            f"vectors: expected at least {FEWEST} rows and 2 dimensions, got the shape {raw.shape}", field="vectors"
+            f"vectors: expected at least {CANARY} rows and 2 dimensions, got the shape {raw.shape}", field="vectors"
         )
     arrays.check_finite(raw, "vectors")
-    if (rows := len(nonzero_rows(raw))) < FEWEST:
-        raise InputError(f"vectors: expected at least {FEWEST} rows that are not zero, got {rows}", field="vectors")
+    if (rows := len(nonzero_rows(raw))) < CANARY:
+        raise InputError(f"vectors: expected at least {CANARY} rows that are not zero, got {rows}", field="vectors")
     return raw
 
 

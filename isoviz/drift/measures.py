@@ -1,7 +1,8 @@
-"""The measures of a set without each group of its rows, and distances between two sets of paired rows."""
+"""The measures of a set without each group of its rows, distances between two sets of paired rows, and their agreement row by row."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -15,6 +16,9 @@ from isoviz.metrics.moments import centre, eigenvalues, is_usable, unbiased_sums
 from isoviz.metrics.nearest import nearest
 from isoviz.metrics.sample import NEAREST, Sample
 from isoviz.metrics.spectrum import effective_rank_of
+from isoviz.readouts.cosines import overlap
+from isoviz.readouts.image import Image
+from isoviz.statistics.paired_bootstrap import Jackknife
 from isoviz.watch.measures import measures_of
 
 Matrix = NDArray[np.float64]
@@ -23,8 +27,15 @@ Codes = NDArray[np.int64]
 GROUPS: Final = 40
 FEWEST: Final = GROUPS
 """Fewest rows of a set, and fewest pairs of rows with the same id."""
+SAME: Final = 0.999
+"""Cosine of two vectors that differ by numerical noise: half precision and 8 bits stay above it."""
+FOLDS: Final = 5
+"""Parts of the rows, each of which is compared after a rotation that was fitted on the others."""
 NOISE: Final = 0.99
 """Share of unrelated pairs below the noise floor."""
+
+SEARCHES: Final = ("ndcg10", "recall10", "mrr")
+"""Means over queries of known relevance, of cosines."""
 
 
 class Measure(NamedTuple):
@@ -35,6 +46,9 @@ class Measure(NamedTuple):
         reason: what this much is.
         judged: whether it decides without being named.
         distance: whether it compares two sets, so that its change cannot be negative.
+        agreement: whether it compares paired rows, so that it is 1 if nothing changed.
+        search: whether it is a quality of search, of which only a fall is a change.
+        low, high: bounds of its values.
     """
 
     tolerance: float
@@ -42,6 +56,10 @@ class Measure(NamedTuple):
     relative: bool = False
     judged: bool = True
     distance: bool = False
+    agreement: bool = False
+    search: bool = False
+    low: float = -math.inf
+    high: float = math.inf
 
     def tolerance_of(self, before: float) -> float:
         return self.tolerance * abs(before) if self.relative else self.tolerance
@@ -50,13 +68,19 @@ class Measure(NamedTuple):
 MEASURES: Final = {
     "isoscore_unbiased": Measure(0.2, "one in five equally wide directions lost", relative=True),
     "effective_rank": Measure(0.1, "one in ten equally wide directions lost", relative=True),
-    "mean_cosine": Measure(0.05, "half of the first decimal"),
-    "noise_floor": Measure(0.02, "two units of the second decimal, in which thresholds of cosines are written"),
+    "mean_cosine": Measure(0.05, "half of the first decimal", low=-1, high=1),
+    "noise_floor": Measure(0.02, "two units of the second decimal, in which thresholds are written", low=-1, high=1),
     "uniformity": Measure(0.1, "a tenth of the mean of exp(−2‖x − y‖²)"),
     "rogue_share": Measure(0.05, "five percent of the variance"),
     "hubness": Measure(1.0, "less than two samples of one population may differ by", judged=False),
     "mean_shift": Measure(0.1, "its square is one percent of the variance", distance=True),
     "covariance_distance": Measure(0.2, "every vector one tenth longer", distance=True),
+    "row_cosine": Measure(0.01, "an angle of eight degrees between old and new", agreement=True, low=-1, high=1),
+    "rotated_cosine": Measure(
+        0.01, "the same angle, after the best rotation", judged=False, agreement=True, low=-1, high=1
+    ),
+    "neighbour_recall10": Measure(0.1, "one in ten of each row's nearest rows lost", agreement=True, low=0, high=1),
+    **{name: Measure(0.01, "one point of a hundred lost", search=True, low=0, high=1) for name in SEARCHES},
 }
 
 
@@ -75,6 +99,9 @@ def measured(x: Matrix, codes: Codes) -> Measured:
     Args:
         codes: (n,) the group of each row, 0 … G − 1.
     """
+    if len(x) < FEWEST:
+        why = f"it needs at least {FEWEST} rows, got {len(x)}"
+        return Measured({}, {}, {name: why for name, one in MEASURES.items() if not (one.agreement or one.search)})
     values, missing = measures_of(x)
     without = _of_directions(x, codes)
     values["noise_floor"] = without["noise_floor"][0]
@@ -199,3 +226,60 @@ def _product(a: Matrix, b: Matrix, of_a: Matrix, of_b: Matrix, of_both: Matrix) 
     f, turned, t = float(np.vdot(of_a, of_b)), float(np.vdot(of_both, of_both.T)), float(diagonal.sum())
     sums = (n * n - 3 * n + 1) * f + turned - n * (n - 1) * float(diagonal @ diagonal) + t * t
     return sums / (n * (n - 1.0) * (n - 2) * (n - 3))
+
+
+# ---------------------------------------------------------------------------------------------------------- row by row
+
+
+def agreements(
+    before: Matrix, after: Matrix, share: float
+) -> tuple[dict[str, tuple[float, float]], dict[str, str], str, Matrix]:
+    """How paired rows (n, d), a share of the set, agree: values with standard errors, reasons for missing ones, `_identity`, cosines."""
+    x, y = (points / np.linalg.norm(points, axis=1, keepdims=True) for points in (before, after))
+    (n, d), own = x.shape, _row_cosines(x, y)
+    cosines, missing = {"row_cosine": own}, dict[str, str]()
+    if n - -(-n // FOLDS) < d:
+        missing["rotated_cosine"] = f"a rotation needs more than {FOLDS * d // (FOLDS - 1)} paired rows, got {n}"
+    else:
+        cosines["rotated_cosine"] = _rotated_cosines(x, y)
+    found = {name: (float(one.mean()), float(one.std(ddof=1) / math.sqrt(n))) for name, one in cosines.items()}
+    recall = overlap(Image(before), Image(after))
+    if n >= FEWEST and isinstance(recall, Jackknife) and recall.value is not None:
+        found["neighbour_recall10"] = recall.value, recall.standard_error
+    else:
+        missing["neighbour_recall10"] = f"it needs at least {FEWEST} paired rows that are not equally near, got {n}"
+    return found, missing, _identity(x, y, own, share), own
+
+
+def _row_cosines(x: Matrix, y: Matrix) -> Matrix:
+    """(n,) cosines of paired rows of length 1; exactly 1 for equal rows."""
+    return np.asarray(1 - ((x - y) ** 2).sum(axis=1) / 2)
+
+
+def _rotated_cosines(x: Matrix, y: Matrix) -> Matrix:
+    """(n,) after an orthogonal map (Schönemann 1966) fitted on the other folds: one fitted on the same rows fits noise, too."""
+    fold = np.random.default_rng(2).permutation(np.arange(len(x)) % FOLDS)
+    cosines = np.empty(len(x))
+    for k in range(FOLDS):
+        u, _, v = np.linalg.svd(x[fold != k].T @ y[fold != k])
+        cosines[fold == k] = _row_cosines(x[fold == k] @ (u @ v), y[fold == k])
+    return cosines
+
+
+def _identity(x: Matrix, y: Matrix, own: Matrix, share: float) -> str:
+    """Whether paired rows of length 1 come from the same model."""
+    n, same, cosines = len(x), own >= SAME, x @ y.T
+    changed, moved = int(n - same.sum()), int(np.count_nonzero(~same & (cosines.max(axis=0) >= SAME)))
+    if not changed:
+        return "same model, numerical noise at most"
+    if moved > 1 and 2 * moved >= share * changed:  # the row that took a place may not be in the sample
+        return f"same model, rows in another order: {moved:,} of {n:,} equal another row of the baseline"
+    if 2 * changed <= n:
+        return f"same model, but {changed:,} of {n:,} rows changed"
+    if np.mean(cosines.argmax(axis=0) == np.arange(n)) >= 0.9 and np.median(own) >= 0.5:
+        return "a related model: quantised, fine-tuned or pooled otherwise"
+    apart = ~np.eye(n, dtype=bool)
+    old, new = (x @ x.T)[apart], (y @ y.T)[apart]
+    if np.sqrt(np.mean((new - old) ** 2)) < 0.1 * old.std():
+        return "same model, rotated: rows keep their cosines with each other, not with stored vectors"
+    return "another model, or other texts"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, computed_field, model_validator
 
 from isoviz import boundary
-from isoviz.drift.measures import FEWEST
+from isoviz.drift.measures import FEWEST, MEASURES
 from isoviz.errors import InputError, shortened
 from isoviz.formatting import number
 from isoviz.metrics import zeros
 
 FORMAT: Final = 1
+CANARY: Final = 5
+"""Fewest rows of a baseline; below `FEWEST`, only paired rows are compared."""
 Outcome = Literal["changed", "within tolerance", "cannot tell", "not judged"]
 
 
@@ -36,6 +38,7 @@ class Baseline(_Record):
         vectors: the kept rows, float32, in base64.
         measures: of the kept rows, each with its 95 % interval (delete-a-group jackknife).
         missing: measures that are left out, and why.
+        searches: nDCG@10, recall@10 and MRR of each query in the whole set, if relevance was given.
         corpus: 32 hex digits of the content of the whole set.
     """
 
@@ -48,6 +51,7 @@ class Baseline(_Record):
     vectors: str
     measures: dict[str, tuple[float, float, float]]
     missing: dict[str, str]
+    searches: dict[str, tuple[float, float, float]] = {}
     corpus: str
     versions: dict[str, str]
 
@@ -63,17 +67,20 @@ class Baseline(_Record):
     @model_validator(mode="after")
     def _is_whole(self) -> Baseline:
         points = self.points  # a ValueError if its bytes were cut off
-        if not FEWEST <= len(points) == len(set(self.ids)) == len(self.ids) <= self.n:
+        if not CANARY <= len(points) == len(set(self.ids)) == len(self.ids) <= self.n:
             raise ValueError(f"{len(points)} rows, {len(self.ids)} ids")
         if not (np.isfinite(points).all() and points.any(axis=1).all() and (points != points[0]).any()):
             raise ValueError("its vectors are not those that were saved")
         return self
 
     def common(self, ids: Collection[str], *, named: bool = True) -> list[int]:
-        """Which of the kept rows have one of these ids (row numbers unless `named`), if these are at least 40 and half of them."""
+        """Which of the kept rows have one of these ids (row numbers unless `named`), if these are at least 40 and half of them; of fewer
+        than 40 ids, at least 5 and half."""
         others = set(ids) if named == self.named else set()
         common = [row for row, name in enumerate(self.ids) if name in others]
-        return common if len(common) >= max(FEWEST, len(self.ids) / 2) else []
+        fewest = FEWEST if min(len(self.ids), len(others)) >= FEWEST else CANARY
+        every = len(self.ids) if len(others) >= FEWEST else min(len(self.ids), len(others))
+        return common if len(common) >= max(fewest, every / 2) else []
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON file. Raises `InputError` if it cannot be written."""
@@ -105,10 +112,13 @@ class Drift(_Record):
     """One measure in both sets.
 
     Attributes:
-        before, after: in the baseline and in the new set, on equally many rows; of a distance, 0 and the distance.
-        change: after − before; `low` and `high` are its interval.
+        before, after: in the baseline and in the new set, on equally many rows; of a distance, 0 and the distance; of paired rows, 1
+            and how well they agree.
+        change: after − before; `low` and `high` are its interval, and of paired rows that of `after`.
         tolerance: largest change that counts as none, in the measure's own units.
-        outcome: `changed` if the whole interval lies beyond the tolerance, `cannot tell` if a part does.
+        outcome: `changed` if the whole interval lies beyond the tolerance, `cannot tell` if a part does. Search only
+            changes by falling.
+        required: whether it fails also where it cannot be told.
     """
 
     measure: str
@@ -119,6 +129,7 @@ class Drift(_Record):
     high: float
     tolerance: float
     outcome: Outcome
+    required: bool = False
 
     @property
     def interval(self) -> str:
@@ -131,6 +142,7 @@ class Check(_Record):
     Attributes:
         missing: measures that are left out, and why.
         paired: whether rows are paired by id or row number; otherwise they were matched at random.
+        identity: whether paired rows come from the same model, in words; `row_cosines`: the lowest 39 by id.
         rows: rows of each set that are compared; `n`: rows of the baseline's set and of the new one; `zeros`: how many of these are zero
             and left out.
         level: probability with which the intervals of all judged measures hold together.
@@ -144,6 +156,8 @@ class Check(_Record):
     d: int
     level: float
     zeros: tuple[int, int] = (0, 0)
+    identity: str = ""
+    row_cosines: dict[str, float] = {}
 
     def with_outcome(self, outcome: Outcome) -> list[str]:
         """The measures with this outcome; those that changed in the order of how far they lie beyond their tolerance."""
@@ -151,14 +165,17 @@ class Check(_Record):
         return [one.measure for one in sorted(found, key=_excess if outcome == "changed" else lambda _: 0.0)]
 
     def ok(self, strict: bool = False) -> bool:
-        """Whether nothing changed as far as is known; if `strict`, whether that is certain at this level."""
-        return not self.with_outcome("changed") and not (strict and self.with_outcome("cannot tell"))
+        """Whether nothing changed as far as is known; if `strict`, whether that is certain at this level, as for required
+        measures and for fewer than 40 rows."""
+        strict = strict or self.rows < FEWEST
+        unclear = any(one.outcome == "cannot tell" and (strict or one.required) for one in self.drifts)
+        return not self.with_outcome("changed") and not unclear
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def sentence(self) -> str:
         """The decision in one sentence."""
-        where = f"n = {self.rows:,} {'paired ' if self.paired else ''}rows, d = {self.d}"
+        where = f"n = {self.rows:,} {'paired ' if self.paired else ''}rows, d = {self.d}{self.identity and '; '}{self.identity}"
         if changed := self.with_outcome("changed"):
             most = next(one for one in self.drifts if one.measure == changed[0])
             others = f"; {', '.join(changed[1:])} changed, too" if changed[1:] else ""
@@ -167,7 +184,9 @@ class Check(_Record):
                 f"(interval {most.interval}, tolerance {number(most.tolerance)}; {where}){others}."
             )
         if unclear := self.with_outcome("cannot tell"):
-            return f"No change was found, but {', '.join(unclear)} may have changed ({where})."
+            names = ", ".join(unclear)
+            passes, fails = f"No change was found, but {names} may have changed", f"Cannot tell whether {names} changed"
+            return f"{passes if self.ok() else fails} ({where})."
         return f"Nothing changed beyond its tolerance ({where})."
 
     def notes(self) -> list[str]:
@@ -182,9 +201,17 @@ class Check(_Record):
             unclear.append("rows are not paired; if the texts are the same, ids or row numbers make intervals shorter")
         sets = zip(("in the baseline, ", ""), self.n, self.zeros, strict=True)
         left_out = [f"{where}{zeros.left_out(n, n - count)}" for where, n, count in sets if count]
-        return [*left_out, *unclear, *(f"{name} is left out: {why}" for name, why in self.missing.items())]
+        return [*left_out, *unclear, *missing_notes(self.missing)]
+
+
+def missing_notes(missing: Mapping[str, str]) -> list[str]:
+    """One note for each reason."""
+    reasons = dict.fromkeys(missing.values())
+    return [f"{', '.join(name for name in missing if missing[name] == why)} left out: {why}" for why in reasons]
 
 
 def _excess(drift: Drift) -> float:
     """Lowest for the change that lies farthest beyond its tolerance, in widths of its interval."""
-    return (drift.tolerance - min(abs(drift.low), abs(drift.high))) / max(drift.high - drift.low, 1e-300)
+    origin = drift.before * MEASURES[drift.measure].agreement
+    nearest = min(abs(drift.low - origin), abs(drift.high - origin))
+    return (drift.tolerance - nearest) / max(drift.high - drift.low, 1e-300)

@@ -191,6 +191,11 @@ class Jackknife:
         self._without = None  # releases what it was computed from
         return np.asarray((self.n - 1) * (without.mean() - without))
 
+    @property
+    def standard_error(self) -> float:
+        """That of the jackknife, which resamples vary by, too."""
+        return float(np.sqrt((self._influences**2).sum() / (self.n * (self.n - 1))))
+
     def resampled(self, counts: Array) -> Array:
         return np.asarray((self.value or 0.0) + counts @ self._influences.astype(np.float32) / self.n, dtype=np.float64)
 

@@ -79,6 +79,45 @@ def test_rows_are_paired_by_number_or_by_a_named_column_and_strict_fails_on_doub
     assert main(by_id) == 1  # not paired, so that a change cannot be excluded
 
 
+def test_search_is_judged_by_the_relevance_of_documents_to_queries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    points = cloud(n=120)
+    points[:40] = points[40:80] + 0.3 * cloud(2, 40)
+    relevance = {"query": [f"t{row}" for row in range(40)], "document": [f"t{row}" for row in range(40, 80)]}
+    pd.DataFrame({**relevance, "relevance": 1}).to_csv("pairs.csv", index=False)
+    frame(points).to_parquet("a.parquet")
+    frame(np.concatenate([points[:40], np.roll(points[40:], 1, axis=0)])).to_parquet("b.parquet")
+    searched = ["--pairs", "pairs.csv"]
+    assert main(["check", "a.parquet", "--save", "a.json", *searched, "--json"]) == 0
+    assert "searches" not in json.loads(capsys.readouterr().out)
+    gate = ["--baseline", "a.json", *searched, "--fail-on", "ndcg10=0.01", "--json"]
+    assert main(["check", "a.parquet", *gate]) == 0
+    found = {one["measure"]: one for one in json.loads(capsys.readouterr().out)["drifts"]}
+    unit = points / np.linalg.norm(points, axis=1, keepdims=True)
+    scores = unit[:40] @ unit[40:].T
+    rank = 1 + (scores > scores[np.arange(40), np.arange(40)][:, None]).sum(axis=1)
+    for name, of_queries in {"ndcg10": 1 / np.log2(rank + 1), "recall10": np.ones(40), "mrr": 1 / rank}.items():
+        assert found[name]["before"] == pytest.approx(np.where(rank <= 10, of_queries, 0).mean()), name
+    assert main(["check", "b.parquet", *gate]) == 1
+    assert main(["check", "a.parquet", "--baseline", "a.json"]) == 0
+    assert "ndcg10, recall10, mrr left out: the baseline was saved with pairs" in capsys.readouterr().err
+
+
+def test_five_rows_print_their_cosines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", cloud(n=5))
+    np.save("b.npy", cloud(n=5)[::-1])
+    assert main(["check", "a.npy", "--save", "a.json"]) == 0
+    assert main(["check", "a.npy", "--baseline", "a.json"]) == 2
+    capsys.readouterr()
+    assert main(["check", "b.npy", "--baseline", "a.json", "--same-rows"]) == 1
+    assert "row cosine" in " ".join(capsys.readouterr().out.split())
+
+
 def test_arrays_need_neither_torch_nor_pandas(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", cloud())
     script = (
@@ -144,7 +183,7 @@ def test_bad_input_fails_in_one_line_and_doubt_warns(
     frame(cloud(1)).drop(columns="id").to_parquet(pytester.path / "vectors.parquet")
     bad = suite()
     bad.assert_outcomes(failed=2)
-    bad.stdout.fnmatch_lines(["vectors: *at least 40 rows*", "No change was found, but *"])
+    bad.stdout.fnmatch_lines(["fail_on: mean_shift cannot be judged: *at least 40 rows*", "No change was found, but *"])
     pytester.makepyfile(
         """
         import numpy as np

@@ -106,3 +106,11 @@ def test_the_command_line_writes_the_map(tmp_path, capsys, monkeypatch) -> None:
     assert set(zipfile.ZipFile("map.zip").namelist()) == {"transform.safetensors", "README.md", "origin.json"}
     assert main(["upgrade", "--old", "old.npy", "--new", "new.npy", "--map", "ridge"]) == 0
     assert "0." in capsys.readouterr().out
+    low, high = (document["recall10"]["mapped"][end] for end in ("low", "high"))
+    for share, code, words in (
+        (low - 0.01, 0, "Recall"),
+        ((low + high) / 2, 1, "cannot tell whether recall10 is"),
+        (high + 0.01, 1, "recall10 is below"),
+    ):
+        assert main(["upgrade", "--old", "old.npy", "--new", "new.npy", "--require", f"recall10={share}"]) == code
+        assert words in capsys.readouterr().out
