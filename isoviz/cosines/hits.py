@@ -54,11 +54,8 @@ def calibrated(cosine: Matrix, right: Matrix, groups: Rows, at: Matrix) -> tuple
     values, place, counts = np.unique(cosine, return_inverse=True, return_counts=True)
     probability = np.interp(at, values, isotonic_regression(np.bincount(place, right) / counts, weights=counts).x)
     order, half = np.argsort(cosine, kind="stable"), round(len(cosine) ** (2 / 3)) // 2
-    ends = []
-    for middle in np.searchsorted(cosine[order], at):
-        near = order[max(middle - half, 0) : middle + half]
-        ends.append(share(right[near], np.ones(len(near)), groups[near])[1:])
-    low, high = np.transpose(ends)
+    near = [order[max(middle - half, 0) : middle + half] for middle in np.searchsorted(cosine[order], at)]
+    _, low, high = np.transpose([share(right[rows], np.ones(len(rows)), groups[rows]) for rows in near])
     low, high = np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]
     return probability, np.minimum(low, probability), np.maximum(high, probability)
 

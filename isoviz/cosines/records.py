@@ -61,8 +61,9 @@ class Threshold(_Record):
     def unsupported(self, wanted: float, what: str) -> str:
         """Why it is not recommended; empty if it is."""
         width = f"its precision may be anything from {100 * self.low:.0f} to {100 * self.high:.0f} %"
-        known = f"These {what} cannot support a threshold for {100 * wanted:.3g} %: {width}."
-        return known if self.recommended is False else ""
+        return f"These {what} cannot support a threshold for {100 * wanted:.3g} %: {width}." * (
+            self.recommended is False
+        )
 
 
 class Related(_Record):
