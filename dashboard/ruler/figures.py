@@ -25,7 +25,8 @@ DISTRIBUTION = Explanation(
     reading=(
         "Grey: how the cosines of unrelated pairs are distributed; blue: those of related pairs, if they are known. 95, 99 or "
         "99.9 % of the unrelated pairs lie left of a broken line, whose band is its 95 % interval. A cosine left of these lines is "
-        "no sign of a relation, however high it looks. Below: the probability that a pair with this cosine is related."
+        "no sign of a relation, however high it looks. Below: the probability that a pair with this cosine is related; of a search, that a "
+        "query's best hit with this cosine is relevant, with its 95 % interval."
     ),
     formula=r"P(\text{related} \mid c) = \frac{\pi f_1(c)}{\pi f_1(c) + (1 - \pi) f_0(c)}",
     paper="Quantiles: Woodruff 1952, Korn & Graubard 1998. The curve is isotonic; π is the share of related pairs that you assume.",
@@ -58,6 +59,8 @@ def densities(ruler: Ruler) -> pd.DataFrame:
         columns["related"] = _shares(edges, related.quantiles, ruler.percentile)
         if related.separates:
             columns["probability"] = np.interp(middle, related.cosine, related.probability)
+    if ruler.hits is not None:
+        columns["best hit relevant"] = np.interp(middle, ruler.hits.cosine, ruler.hits.probability)
     return pd.DataFrame(columns)
 
 
@@ -91,7 +94,19 @@ def distribution(ruler: Ruler, marks: Mapping[str, float]) -> go.Figure:
             _vertical(figure, level.cosine, top, "noise floor", UNRELATED, _DASHES[level.share], **entry)
             band = {"fillcolor": UNRELATED, "opacity": 0.25, "line_width": 0, "layer": "below"}
             figure.add_vrect(x0=level.low, x1=level.high, **band)
-    curve = ruler.related if ruler.related is not None and ruler.related.separates else None
+    curve = ruler.hits or (ruler.related if ruler.related is not None and ruler.related.separates else None)
+    chance = "P(best hit is relevant)" if ruler.hits is not None else "P(related)"
+    if ruler.hits is not None:
+        band = {
+            "name": "95 % interval",
+            "mode": "lines",
+            "line_width": 0,
+            "yaxis": "y2",
+            "showlegend": False,
+            "hoverinfo": "skip",
+        }
+        for end, fill in ((ruler.hits.low, None), (ruler.hits.high, "tonexty")):
+            figure.add_scatter(x=ruler.hits.cosine, y=end, fill=fill, fillcolor=_translucent(CURVE), **band)
     if curve is not None:
         figure.add_scatter(
             x=curve.cosine,
@@ -99,7 +114,7 @@ def distribution(ruler: Ruler, marks: Mapping[str, float]) -> go.Figure:
             yaxis="y2",
             mode="lines",
             line={"color": CURVE, "width": 2.5},
-            name="P(related)",
+            name=chance,
             hovertemplate="cosine %{x:.3f}: %{y:.2f}",
         )
     for name, cosine in marks.items():
@@ -108,7 +123,7 @@ def distribution(ruler: Ruler, marks: Mapping[str, float]) -> go.Figure:
         if curve:
             _vertical(figure, cosine, 1, name, _MARKS[name], "solid", yaxis="y2", showlegend=False, hovertemplate=hover)
     above = {"tickformat": ".1~%", "rangemode": "tozero", **({"domain": [0.34, 1.0]} if curve else {})}
-    below = {"title": {"text": "P(related)"}, "range": [-0.03, 1.05], "domain": [0.0, 0.26]}
+    below = {"title": {"text": chance}, "range": [-0.03, 1.05], "domain": [0.0, 0.26]}
     return theme.titled(
         figure,
         "cosine",
@@ -120,6 +135,10 @@ def distribution(ruler: Ruler, marks: Mapping[str, float]) -> go.Figure:
     )
 
 
+def _translucent(colour: str) -> str:
+    return f"rgba({','.join(str(int(colour[place : place + 2], 16)) for place in (1, 3, 5))},0.22)"
+
+
 def _area(figure: go.Figure, x: pd.Series, y: pd.Series, name: str, colour: str) -> None:
     figure.add_scatter(
         x=x.tolist(),
@@ -127,7 +146,7 @@ def _area(figure: go.Figure, x: pd.Series, y: pd.Series, name: str, colour: str)
         mode="lines",
         line={"color": colour, "width": 2, "shape": "hvh"},
         fill="tozeroy",
-        fillcolor=f"rgba({','.join(str(int(colour[place : place + 2], 16)) for place in (1, 3, 5))},0.22)",
+        fillcolor=_translucent(colour),
         name=name,
         hovertemplate="cosine %{x:.3f}: %{y:.2%}",
     )

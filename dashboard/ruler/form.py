@@ -66,20 +66,21 @@ def cosine_field() -> float:
     )
 
 
-def question_fields() -> tuple[float, float]:
-    """Fields: the share of related pairs, and the wanted precision; both from 0 to 1."""
+def question_fields(search: bool) -> tuple[float | None, float]:
+    """Fields: the share of related pairs, None for the default, and the wanted precision; both from 0 to 1."""
     share_column, precision_column = st.columns(2)
     share = share_column.number_input(
         "Related, % of pairs",
         0.0001,
         99.99,
-        50.0,
+        None,
         5.0,
         format="%g",
         key=PREFIX + "share",
         bind="query-params",
-        help="Of the pairs that you will compare, how many are related. Every probability depends on it: in a search among many "
-        "documents it is far below 1 %.",
+        placeholder="relevant ÷ all pairs" if search else "50",
+        help="Of the pairs that you will compare, how many are related. Every probability depends on it. In a search it is known: "
+        "relevant pairs divided by queries times documents.",
     )
     precision = precision_column.number_input(
         "Wanted precision, %",
@@ -90,9 +91,9 @@ def question_fields() -> tuple[float, float]:
         format="%g",
         key=PREFIX + "precision",
         bind="query-params",
-        help="Of the pairs above the threshold, how many are to be related.",
+        help="Of the pairs above the threshold, how many are to be related. In a search also: of the best hits, how many are to be right.",
     )
-    return share / 100, precision / 100
+    return None if share is None else share / 100, precision / 100
 
 
 def base(request: SetRequest) -> SetRequest:

@@ -50,9 +50,10 @@ def draw(key: str) -> None:
         with st.container(border=True, gap="small"):
             cosine = form.cosine_field()
             reading = st.container()
+        best_hit = st.container()
         with st.container(border=True, gap="small"):
             st.markdown("**From which cosine on are pairs related?**")
-            share, precision = form.question_fields()
+            share, precision = form.question_fields(stored["relation"] == "relevance")
             rated = stored["relation"] == "similarity" and "related" not in facts
             known, least = form.related_fields(key, stored["relation"], rated=rated)
             threshold = st.container()
@@ -76,13 +77,17 @@ def draw(key: str) -> None:
         answers = _threshold(ruler)
         for place, text in zip((threshold.markdown, threshold.caption), answers, strict=False):
             place(text)
+        if ruler.hits is not None:
+            best_hit.container(border=True).markdown(f"**Is my best hit right?**\n\n{ruler.hits.advice}")
+            answers = (ruler.hits.advice, *answers)
     if pair is not None:
         between = _cosine(pair)
         marks[figures.SENTENCES] = between
         if ruler is not None:
             spoken.markdown(f"Their cosine: {wording.plain(ruler.read(between).sentence)}")
-    if ruler is not None and ruler.related is not None and ruler.related.threshold is not None:
-        marks[figures.THRESHOLD] = ruler.related.threshold.cosine
+    found = ruler and (ruler.hits or ruler.related)
+    if found and found.threshold and found.threshold.recommended is not False:
+        marks[figures.THRESHOLD] = found.threshold.cosine
     with left:
         _figure(shown, marks, stored["name"])
     _transforms(shown, stored["name"])
@@ -136,28 +141,7 @@ def _threshold(ruler: Ruler) -> tuple[str, ...]:
         return (
             "Related pairs are not known, so there is no threshold to choose: only how rare a cosine is among unrelated pairs.",
         )
-    auc, low, high = related.auc
-    if not related.separates:
-        answer = f"**No threshold separates these pairs** (p = {related.p:.2g})."
-    elif (found := related.threshold) is None:
-        answer = f"**No cosine has a precision of {_percent(related.wanted)}**, if {_percent(related.share)} of the pairs are related."
-    else:
-        answer = (
-            f"**From {decimals(found.cosine)} on**, {_percent(found.precision)} ({_percent(found.low)} to {_percent(found.high)}) of "
-            f"the pairs are related. That finds {_percent(found.recall)} of the related pairs."
-        )
-    sure = f"A related pair is higher than an unrelated one with probability {decimals(auc)} ({decimals(low)} to {decimals(high)})."
-    if related.separates:
-        error, least, most = map(decimals, related.error)
-        sure += f" P(related) is off by {error} on average ({least} to {most})."
-    if related.alignment:
-        words = " Alignment, the mean squared distance of related pairs, is {:.3f} ({:.3f} to {:.3f})."
-        sure += words.format(*related.alignment)
-    return f"{answer} Related pairs: {ruler.relation}.", f"{sure} 95 % intervals."
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
+    return f"{related.advice} Related pairs: {ruler.relation}.", f"{related.certainty} 95 % intervals."
 
 
 def _figure(ruler: Ruler, marks: Mapping[str, float], name: str) -> None:

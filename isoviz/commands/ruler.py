@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import numpy as np
+
 from isoviz import atlas, boundary, cosines
 from isoviz.atlas.corpora import Corpus
 from isoviz.commands.output import Answer, print_table, progress_bar
@@ -57,25 +59,19 @@ def _print(measured: Measured, out: str | None) -> None:
     )
     if ruler.alike:
         print(ruler.alike)
+    if (hits := ruler.hits) is not None:
+        print(f"\nIs the best hit right? {hits.advice}")
+        at = [(one, *hits.read(one)) for one in np.linspace(hits.cosine[0], hits.cosine[-1], 5)]
+        table = [(fixed(one, 3), f"{value:.2f}", f"{low:.2f} to {high:.2f}") for one, value, low, high in at]
+        print_table(("cosine of the best hit", "P(relevant)", "95 % interval"), table)
+        print()
     rows = [
         (f"{100 * one.share:g} %", f"{fixed(one.cosine, 4)}", f"{fixed(one.low, 4)} to {fixed(one.high, 4)}")
         for one in ruler.floor
     ]
     print_table(("unrelated pairs below", "cosine", "95 % interval"), rows)
     if (related := ruler.related) is not None:
-        auc, low, high = related.auc
-        print(
-            f"\n{related.pairs:,} related pairs: {ruler.relation}.\n"
-            f"One has a higher cosine than an unrelated pair with probability {fixed(auc, 3)} ({fixed(low, 3)} to {fixed(high, 3)})."
-        )
-        if related.alignment is not None:
-            print("Alignment, their mean squared distance: {:.3f} ({:.3f} to {:.3f}).".format(*related.alignment))
-        if not related.separates:
-            print(f"No threshold separates these pairs (p = {related.p:.2g}).")
-        else:
-            error, low, high = related.error
-            print(f"P(related | cosine) is off by {fixed(error, 3)} on average ({fixed(low, 3)} to {fixed(high, 3)}).")
-            print(_threshold(related))
+        print(f"\n{related.pairs:,} related pairs: {ruler.relation}.\n{related.certainty}\n{related.advice}")
     print("\nThe same after a transform (rescaling a score changes no ranking; centring and whitening do):")
     print_table(
         ("", "99 % of unrelated pairs below", "AUC", "gain, 95 % interval"), [_variant(one) for one in ruler.variants]
@@ -84,18 +80,6 @@ def _print(measured: Measured, out: str | None) -> None:
         print(reading.sentence)
     if out is not None:
         print(f"written: {out}; these lines read it:\n\n{cosines.SIX_LINES}")
-
-
-def _threshold(related: cosines.Related) -> str:
-    if (found := related.threshold) is None:
-        return (
-            f"No cosine has a precision of {related.wanted:g}, if {100 * related.share:g} % of the pairs are related."
-        )
-    precision = f"{fixed(found.precision, 3)} ({fixed(found.low, 3)} to {fixed(found.high, 3)})"
-    return (
-        f"Above {fixed(found.cosine, 4)}, a share of {precision} is related if {100 * related.share:g} % of all pairs are; "
-        f"{100 * found.recall:.0f} % of the related pairs lie there."
-    )
 
 
 def _variant(variant: cosines.Variant) -> tuple[str, str, str, str]:

@@ -18,8 +18,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isoviz.cosines.hits import measure_hits
 from isoviz.cosines.pairs import FEWEST_RELATED, FEWEST_ROWS, Matrix, checked, pairs_of, relation_of
-from isoviz.cosines.records import Level, Reading, Related, Ruler, Threshold, Variant, similarity
+from isoviz.cosines.records import Hits, Level, Reading, Related, Ruler, Threshold, Variant, similarity
 from isoviz.cosines.related import measure_related, measure_variants
 from isoviz.errors import InputError
 from isoviz.metrics.zeros import left_out
@@ -28,6 +29,7 @@ __all__ = [
     "LEVELS",
     "MOST_ROWS",
     "SIX_LINES",
+    "Hits",
     "Level",
     "Reading",
     "Related",
@@ -60,7 +62,8 @@ def ruler(
     *,
     pairs: ArrayLike | None = None,
     labels: Sequence[Any] | None = None,
-    share: float = 0.5,
+    documents: ArrayLike | None = None,
+    share: float | None = None,
     precision: float = 0.9,
     seed: int = 0,
     model: str | None = None,
@@ -75,7 +78,10 @@ def ruler(
         pairs: (m, 2), the places of related rows. If no row is on both sides (queries and documents), only pairs from one side to the
             other are compared.
         labels: n labels; rows with the same one are related. Instead of `pairs`.
-        share: of the pairs that will be compared, how many are related: the prior of every probability.
+        documents: (c,), the places of all documents of a search, whose `pairs` are a query and a relevant document each. `Ruler.hits`
+            then says whether a query's best hit is right.
+        share: of the pairs that will be compared, how many are related: the prior of every probability. None for one in two, or in a
+            search for those that are: relevant pairs ÷ queries times documents.
         precision: wanted of a threshold.
         seed: of the draws.
         model: name of the encoder, kept in the record.
@@ -93,7 +99,7 @@ def ruler(
     """
     x, kept = checked(points)
     for name, value in (("share", share), ("precision", precision)):
-        if not 0 < value < 1:
+        if value is not None and not 0 < value < 1:
             raise InputError(f"{name}: must be above 0 and below 1 (got {value:g})", field=name)
     generator = np.random.default_rng(seed)
     total = len(np.asarray(points))
@@ -105,6 +111,11 @@ def ruler(
                 f"pairs: needs at least {FEWEST_RELATED} related pairs of rows that are not zero (got {len(related_rows.pairs)})",
                 field="pairs",
             )
+    search = None
+    if documents is not None and related_rows is not None:
+        places = np.union1d(np.flatnonzero(np.isin(kept, np.asarray(documents))), related_rows.pairs[:, 1])
+        search = np.unique(related_rows.pairs[:, 0]), places
+        share = share or len(related_rows.pairs) / (len(search[0]) * len(places))
     progress(0, 3, "comparing all pairs")
     compared = pairs_of(x, related_rows, generator, MOST_ROWS)
     floor = compared.cosines(x)
@@ -116,7 +127,7 @@ def ruler(
     progress(1, 3, "comparing transforms")
     variants = measure_variants(x, related_rows, generator)
     progress(2, 3, "comparing related pairs")
-    related = None if related_rows is None else measure_related(x, related_rows, share, precision, generator)
+    related = None if related_rows is None else measure_related(x, related_rows, share or 0.5, precision, generator)
     if related is not None and related_rows is not None:
         quantiles = np.quantile(_cosines_of(x, related_rows.pairs), curve).tolist()
         related = related.model_copy(update={"quantiles": quantiles})
@@ -140,6 +151,7 @@ def ruler(
         model=model,
         relation=relation if related is not None else None,
         cloud=None if cloud is None else dict(cloud),
+        hits=measure_hits(x, related_rows, *search, precision) if search and related_rows else None,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,20 @@ from isoviz.errors import InputError
 from isoviz.formatting import fixed, sentence
 from isoviz.metrics.directions import indistinct
 
+Share = tuple[float, float, float]
+WIDEST: Final = 0.2
+"""Widest interval of the precision of a threshold that is recommended."""
+_ADDED: Final = ("alignment", "recommended", "lost", "avoided", "hits", "best_hit")
+
 
 class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_serializer(mode="wrap")
+    def _as_made(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A ruler made before a field was added is written as it was read."""
+        fields: dict[str, Any] = handler(self)
+        return {name: value for name, value in fields.items() if name not in _ADDED or value is not None}
 
 
 class Level(_Record):
@@ -34,6 +45,8 @@ class Threshold(_Record):
     Attributes:
         precision: of the pairs above it, the share that is related, with its 95 % interval.
         recall: of the related pairs, the share above it.
+        recommended: the interval spans at most `WIDEST`; None in rulers made before.
+        lost, avoided: of a search, the shares of right and of wrong best hits below it, each with its 95 % interval.
     """
 
     cosine: float
@@ -41,6 +54,16 @@ class Threshold(_Record):
     low: float
     high: float
     recall: float
+    recommended: bool | None = None
+    lost: Share | None = None
+    avoided: Share | None = None
+
+    def unsupported(self, wanted: float, what: str) -> str:
+        """Why it is not recommended; empty if it is."""
+        width = f"its precision may be anything from {100 * self.low:.0f} to {100 * self.high:.0f} %"
+        return f"These {what} cannot support a threshold for {100 * wanted:.3g} %: {width}." * (
+            self.recommended is False
+        )
 
 
 class Related(_Record):
@@ -74,11 +97,64 @@ class Related(_Record):
     quantiles: list[float] = Field(default_factory=list)
     alignment: tuple[float, float, float] | None = None
 
-    @model_serializer(mode="wrap")
-    def _as_made(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A ruler made before alignment is written as it was read."""
-        fields: dict[str, Any] = handler(self)
-        return {name: value for name, value in fields.items() if name != "alignment" or value is not None}
+    @property
+    def advice(self) -> str:
+        """From which cosine on pairs are related."""
+        found, few = self.threshold, f"{100 * self.share:.3g} %"
+        if not self.separates:
+            return f"No threshold separates these pairs (p = {self.p:.2g})."
+        if found is None:
+            return f"No cosine has a precision of {100 * self.wanted:.3g} %, if {few} of the pairs are related."
+        return found.unsupported(self.wanted, f"{self.pairs:,} pairs") or (
+            f"From {fixed(found.cosine, 3)} on, {_interval((found.precision, found.low, found.high))} of the pairs are related, if "
+            f"{few} of all pairs are. That finds {100 * found.recall:.3g} % of the related pairs."
+        )
+
+    @property
+    def certainty(self) -> str:
+        """How well related pairs are separated, each number with its 95 % interval."""
+        known = {
+            "A related pair is higher than an unrelated one with probability": self.auc,
+            "P(related) is off on average by": self.error if self.separates else None,
+            "Alignment, the mean squared distance of related pairs, is": self.alignment,
+        }
+        said = [(what, *(fixed(one, 3) for one in value)) for what, value in known.items() if value]
+        return " ".join("{} {} ({} to {}).".format(*one) for one in said)
+
+
+class Hits(_Record):
+    """Each query's best hit, the document with the highest cosine: the share that is `right`, P(right | cosine), and the threshold for
+    the wanted precision, below which the answer is *not found*; all with 95 % intervals."""
+
+    queries: int
+    documents: int
+    right: Share
+    cosine: list[float]
+    probability: list[float]
+    low: list[float]
+    high: list[float]
+    wanted: float
+    threshold: Threshold | None
+
+    def read(self, cosine: float) -> Share:
+        """P(a best hit with this cosine is relevant), with its 95 % interval."""
+        value, low, high = (float(np.interp(cosine, self.cosine, y)) for y in (self.probability, self.low, self.high))
+        return value, low, high
+
+    @property
+    def advice(self) -> str:
+        """Whether best hits are right, from which cosine on to answer, and what that costs."""
+        wanted, found = f"{100 * self.wanted:g} %", self.threshold
+        right = f"Of {self.queries:,} queries, the best of {self.documents:,} documents is relevant for {_interval(self.right)}. "
+        if found is None or not found.lost or not found.avoided:
+            return f"{right}No cosine makes {wanted} of the best hits right."
+        if not found.avoided[0]:
+            return f"{right}No threshold is needed for {wanted}."
+        return right + (
+            found.unsupported(self.wanted, f"{self.queries:,} queries")
+            or f"Below {fixed(found.cosine, 3)} answer *not found*: you lose {_interval(found.lost)} of the right answers and avoid "
+            f"{_interval(found.avoided)} of the wrong ones; of those left, {_interval((found.precision, found.low, found.high))} are right."
+        )
 
 
 class Variant(_Record):
@@ -97,12 +173,14 @@ class Variant(_Record):
 
 
 class Reading(_Record):
-    """A cosine on the ruler: the share of unrelated pairs below it, P(related) if pairs are known, and both in words."""
+    """A cosine on the ruler: the share of unrelated pairs below it, P(related) if pairs are known, and of a search P(a best hit with it
+    is relevant), with its 95 % interval; all in words."""
 
     cosine: float
     percentile: float
     probability: float | None
     sentence: str
+    best_hit: Share | None = None
 
 
 class Ruler(_Record):
@@ -118,6 +196,7 @@ class Ruler(_Record):
         relation: which pairs count as related, and what that assumes; None if no pairs are known.
         model: name of the encoder.
         cloud: how it made the vectors, by the names of `isoviz measure`: its fingerprint, layer, pooling, texts.
+        hits: of a search, whether best hits are right.
     """
 
     n: int
@@ -136,6 +215,7 @@ class Ruler(_Record):
     model: str | None = None
     relation: str | None = None
     cloud: dict[str, JsonValue] | None = None
+    hits: Hits | None = None
 
     @property
     def alike(self) -> str:
@@ -154,19 +234,29 @@ class Ruler(_Record):
             place += f": within the noise, whose floor is {fixed(noise.cosine, 3)}"
         else:
             place += f": at the noise floor, {fixed(noise.low, 3)} to {fixed(noise.high, 3)}"
+        hit = None if self.hits is None else self.hits.read(cosine)
+        if hit is not None:
+            place += f". As a query's best hit it is relevant with probability {_interval(hit)}"
+        probability = None
         if self.related is not None and not self.related.separates:
             place += ". No threshold separates these pairs"
-        if self.related is None or not self.related.separates:
-            return Reading(cosine=cosine, percentile=percentile, probability=None, sentence=f"{place}.")
-        probability = float(np.interp(cosine, self.related.cosine, self.related.probability))
-        chance = f"if {100 * self.related.share:g} % of the pairs are related, this one is with probability {probability:.2f}"
-        return Reading(cosine=cosine, percentile=percentile, probability=probability, sentence=f"{place}; {chance}.")
+        elif self.related is not None:
+            probability = float(np.interp(cosine, self.related.cosine, self.related.probability))
+            chance = f"this one is with probability {probability:.2f}"
+            place += f"; if {100 * self.related.share:.3g} % of the pairs are related, {chance}"
+        sentence = f"{place}."
+        return Reading(cosine=cosine, percentile=percentile, probability=probability, sentence=sentence, best_hit=hit)
 
 
 def check_cosine(cosine: float) -> None:
     """Raise `InputError` if a number is no cosine."""
     if not -1 - 1e-6 <= cosine <= 1 + 1e-6:
         raise InputError(f"cosine: must be from -1 to 1 (got {cosine:g})", field="cosine")
+
+
+def _interval(share: Share) -> str:
+    """`4 % (2 to 7)`."""
+    return "{:.3g} % ({:.3g} to {:.3g})".format(*(round(100 * one, 1) for one in share))
 
 
 def _percent(share: float) -> str:

@@ -20,7 +20,7 @@ from isoviz.cosines.pairs import (
     pairs_of,
     together,
 )
-from isoviz.cosines.records import Related, Threshold, Variant
+from isoviz.cosines.records import WIDEST, Related, Threshold, Variant
 from isoviz.errors import InputError
 from isoviz.statistics import dyads
 
@@ -79,7 +79,10 @@ def _threshold(judged: PairCosines, share: float, wanted: float) -> Threshold | 
         return None
     cosine = float(candidates[reached[0]])
     value, low, high = judged.precision(cosine, share)
-    return Threshold(cosine=cosine, precision=value, low=low, high=high, recall=float(recalls[reached[0]]))
+    recall = float(recalls[reached[0]])
+    return Threshold(
+        cosine=cosine, precision=value, low=low, high=high, recall=recall, recommended=high - low <= WIDEST
+    )
 
 
 def _calibrated(

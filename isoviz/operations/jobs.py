@@ -27,7 +27,7 @@ class SetRequest:
     vectors: str
     known: Known | None = None
     related_from: float | None = None
-    share: float = 0.5
+    share: float | None = None
     precision: float = 0.9
 
     def as_json(self) -> dict[str, Any]:

@@ -73,7 +73,10 @@ class RulerRequest(CloudRequest):
     related_from: float | None = Field(
         None, description="scored pairs with at least this score are related (default: 0.8 of the highest)"
     )
-    share: float = Field(0.5, description="of the pairs that you will compare, how many are related")
+    share: float | None = Field(
+        None,
+        description="of the pairs that you will compare, how many are related (default: 0.5; in a search, relevant ÷ all pairs)",
+    )
     precision: float = Field(0.9, description="wanted of a threshold")
     cosine: tuple[float, ...] = Field(
         (), description="cosines to read on the ruler", json_schema_extra={"metavar": "X"}
@@ -231,7 +234,7 @@ def of_set(
         elif (search := found.queries) is not None:
             good = search.grade > 0
             left, right = search.queries[search.query[good]], search.documents[search.document[good]]
-            related = {"pairs": np.stack([left, right], axis=1)}
+            related = {"pairs": np.stack([left, right], axis=1), "documents": search.documents}
             words = "queries and the documents that are relevant to them"
         else:
             raise InputError("pairs: these vectors have none", field="pairs")

@@ -98,7 +98,11 @@ def test_a_set_becomes_what_the_same_rows_become_by_hand() -> None:
     looser = of_set(rated, related_from=2.0).related
     assert looser is not None and looser.pairs == int((score >= 2).sum())
     searched = annotated(points, pairs=pairs.assign(score=1.0), relation="relevance")
-    assert of_set(searched).related == cosines.ruler(points, pairs=by_hand).related
+    by_rank = cosines.ruler(points, pairs=by_hand, documents=right)
+    assert (of_set(searched).related, of_set(searched).hits) == (
+        by_rank.related,
+        by_rank.hits,
+    ) and by_rank.hits is not None
     assert of_set(searched, "none").related is None and of_set(searched, "none").relation is None
 
 
@@ -187,7 +191,24 @@ def test_the_rulers_that_ship_are_those_of_this_version() -> None:
         np.testing.assert_allclose([one.cosine for one in shipped.floor], [one.cosine for one in now.floor], rtol=1e-3)
         np.testing.assert_allclose(shipped.related.auc, now.related.auc, atol=2e-3)
         assert shipped.related.threshold is not None and now.related.threshold is not None
+        assert (shipped.hits is None) == (now.hits is None) == (key != demo_sets.RECORDED[demo_sets.RETRIEVAL])
         assert shipped.related.threshold.cosine == pytest.approx(now.related.threshold.cosine, abs=2e-3)
+
+
+def test_a_search_is_asked_whether_its_best_hit_is_right(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    documents = GENERATOR.normal(size=(60, 8))
+    points = np.concatenate([documents, documents + GENERATOR.normal(size=(60, 8))])
+    pd.DataFrame({"id": range(120), "vector": list(points)}).to_parquet(tmp_path / "set.parquet")
+    pairs = pd.DataFrame({"query": range(60, 120), "document": range(60), "relevance": 1})
+    pairs.to_csv(tmp_path / "relevance.csv", index=False)
+    words = ["ruler", "--embeddings", str(tmp_path / "set.parquet"), "--pairs", str(tmp_path / "relevance.csv")]
+    assert main([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["related"]["share"] == pytest.approx(1 / 60) and document["hits"]["queries"] == 60
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert "Is the best hit right? Of 60 queries, the best of 60 documents is relevant for" in said
+    assert "cosine of the best hit" in said
 
 
 def test_a_deleted_set_takes_its_rulers_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,6 +92,18 @@ def test_the_first_sight_is_full(open_page: OpenPage, offered: dict[str, Callabl
     assert shares["probability"].is_monotonic_increasing
 
 
+def test_a_search_says_whether_its_best_hit_is_right(open_page: OpenPage) -> None:
+    page = open_page("ruler", ruler_set=demo_sets.TITLES[demo_sets.RETRIEVAL])
+    ruler = jobs.find(SetRequest(demo_sets.RECORDED[demo_sets.RETRIEVAL]))
+    assert errors(page) == [] and ruler is not None and ruler.hits is not None and ruler.hits.threshold is not None
+    assert "Is my best hit right?" in texts(page) and ruler.hits.advice in texts(page)
+    assert (
+        page.number_input(key="ruler_share").value is None
+        and line(page, figures.THRESHOLD) == ruler.hits.threshold.cosine
+    )
+    assert "P(best hit is relevant)" in [trace.get("name") for trace in drawn(page)[0]["data"]]
+
+
 def test_share_and_precision_are_measured_and_what_does_not_depend_on_them_stays(
     open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, jobs_here: list[str]
 ) -> None:
