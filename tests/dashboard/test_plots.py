@@ -77,5 +77,5 @@ def test_runs_of_an_experiment_and_a_recorded_study(tmp_path: Path, monkeypatch:
 def test_without_plotly_one_line_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     find_spec: Any = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "plotly" else find_spec(name))
-    with pytest.raises(InputError, match=r"isoviz\[app\]"):
+    with pytest.raises(InputError, match=r"isoviz-embeddings\[app\]"):
         plots.deviations  # noqa: B018

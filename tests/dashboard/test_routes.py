@@ -145,12 +145,10 @@ def test_missing_arrays(store: Store, client: TestClient) -> None:
         assert client.get(f"/isoviz/arrays/{run.id}/{path}").status_code == 404
 
 
-@pytest.mark.parametrize("remaining", [200, None])
-def test_a_damaged_array_file_counts_as_missing(store: Store, client: TestClient, remaining: int | None) -> None:
+def test_a_damaged_array_file_counts_as_missing(store: Store, client: TestClient) -> None:
     run = Story(store).begin()
     path = store.folder_of(run.id) / "arrays" / "epoch-000.safetensors"
-    content = path.read_bytes()
-    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]) if remaining is None else content[:remaining])
+    path.write_bytes(path.read_bytes()[:200])
     for name in ("matrix", "order", "std", "ev"):
         answer = client.get(f"/isoviz/arrays/{run.id}/0/{name}")
         assert (answer.status_code, answer.text) == (404, "the file of this epoch's arrays is damaged")
