@@ -47,10 +47,7 @@ def explained_variance(points: ArrayLike, *, log: bool = False) -> go.Figure:
         log: k on a logarithmic axis.
     """
     array = np.asarray(points)
-    figure = figures.spectrum({0: metrics.explained_variance(array)}, 0, _POOLING, array.shape[1], log)
-    figure.data = figure.data[1:]  # there are no other layers
-    figure.data[-1].name = "these points"
-    return figure
+    return figures.spectrum({0: metrics.explained_variance(array)}, 0, _POOLING, array.shape[1], log)
 
 
 def cosines(points: ArrayLike) -> go.Figure:
