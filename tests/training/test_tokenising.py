@@ -11,6 +11,7 @@ from isoviz import tasks
 from isoviz.config import RunConfig
 from isoviz.models import sources
 from isoviz.models.adapter import load_tokenizer
+from isoviz.tasks import files
 from isoviz.training import heads
 from isoviz.training.evaluation import EncodedSplits
 from isoviz.training.heads import Classification, EncodedSpans
@@ -75,8 +76,8 @@ def test_only_the_chosen_of_many_rows_are_read_and_tokenised(tiny_models, tmp_pa
     table = pyarrow.table({"sentence": texts.cast(pyarrow.string()), "label": labels})
     pyarrow.parquet.write_table(table, folder / "train.parquet")
     converted: list[int] = []
-    plain = pyarrow.Table.to_pandas
-    monkeypatch.setattr("isoviz.tasks.files.to_frame", lambda t: converted.append(len(t)) or plain(t))
+    plain = files.columns_of
+    monkeypatch.setattr(files, "columns_of", lambda frame, *rest: converted.append(len(frame)) or plain(frame, *rest))
     read: list[int] = []
     tokenise = Classification.tokenise
     monkeypatch.setattr(Classification, "tokenise", lambda self, f: read.append(len(f)) or tokenise(self, f))
