@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from isoviz import __version__
-from isoviz.commands.output import collect_warnings, quiet_libraries
+from isoviz.commands.output import collect_warnings, quiet_libraries, reader_is_gone
 from isoviz.errors import LINE, InputError, IsoVizError, install, one_line, shortened, without_password
 from isoviz.jobs.processes import collect_rarely, share_cores
 
@@ -112,8 +112,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         exit_code = int(options.execute(options))
         sys.stdout.flush()
         return exit_code
-    except BrokenPipeError:  # no one reads stdout any more, as after `… | head -1`; what is left goes nowhere
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:
+        if not reader_is_gone():
+            raise
         return 141  # as by SIGPIPE
     except IsoVizError as error:
         message = _with_option(error)

@@ -120,6 +120,20 @@ def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
         yield show
 
 
+def reader_is_gone() -> bool:
+    """Whether stdout is a pipe that no one reads, as after `… | head -1`. What is left goes nowhere then, without an error."""
+    import os
+    import select
+
+    if sys.platform != "win32":  # which cannot say it: what it writes to most often is stdout
+        stdout = select.poll()
+        stdout.register(sys.stdout.fileno(), 0)
+        if not stdout.poll(0):  # reports errors only
+            return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return True
+
+
 def quiet_libraries() -> None:
     """Keep the libraries' progress bars and load reports out of the answer."""
     import os

@@ -249,7 +249,7 @@ def pairs_of(
     """Which of these rows are compared.
 
     Args:
-        most: rows of each side; of more, so many are drawn.
+        most: rows kept of each side; a larger side is sampled.
         paired: only rows of related pairs. Of many, whole pairs are drawn if each row has few, rather than rows without their partners.
     """
     links = np.zeros((0, 2), np.intp) if relation is None else relation.pairs

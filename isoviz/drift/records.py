@@ -118,7 +118,7 @@ class Drift(_Record):
         tolerance: largest change that counts as none, in the measure's own units.
         outcome: `changed` if the whole interval lies beyond the tolerance, `cannot tell` if a part does. Search only
             changes by falling.
-        required: whether it fails also where it cannot be told.
+        required: also fails where the answer is "cannot tell".
     """
 
     measure: str

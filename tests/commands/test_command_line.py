@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -121,3 +122,13 @@ def test_bash_completes_verbs_options_and_actions(
     script = f'{capsys.readouterr().out}\nCOMP_WORDS=({words}) COMP_CWORD={len(typed)}\n_shtab_isoviz\necho "${{COMPREPLY[@]}}"'
     replies = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout
     assert set(replies.split()) == completed
+
+
+def test_a_pipe_that_breaks_elsewhere_is_a_bug_and_keeps_its_traceback(monkeypatch, capfd):
+    def broken(_: object) -> int:
+        raise BrokenPipeError
+
+    parser = SimpleNamespace(parse_args=lambda words: SimpleNamespace(execute=broken))
+    monkeypatch.setattr("isoviz.__main__.build_parser", lambda words: parser)
+    with pytest.raises(BrokenPipeError):
+        main(["doctor"])
