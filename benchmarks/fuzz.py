@@ -72,12 +72,12 @@ def _measure(kind: str, options: argparse.Namespace, root: Path, outside: set[st
     import psutil
     from hypothesis import strategies as st
 
-    from isoviz import fence
+    from isoviz import allowed_paths
     from tests.fuzzing import addresses, command_line, files, models, stores, untouched
     from tests.fuzzing.collecting import collect
     from tests.tiny import TinyModels
 
-    fence.restrict_to(None)  # the pages that were opened before restrict this process
+    allowed_paths.restrict_to(None)  # the pages that were opened before restrict this process
     box = root / f"box-{kind}"
     files.fill(box)
     drawn = root / "drawn"

@@ -7,8 +7,8 @@ from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from isoviz.boundary import MOST_WHOLE
 from isoviz.errors import input_error
+from isoviz.input_validation import MOST_WHOLE
 from isoviz.models.low_rank import LowRank
 from isoviz.parameters import ParamValue
 from isoviz.tasks.protocol import OwnTask

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import platformdirs
 
-from isoviz import boundary
+from isoviz import input_validation
 
 DATABASE = "isoviz.db"
 
@@ -16,7 +16,7 @@ def home() -> Path:
     """The folder for all data: `ISOVIZ_HOME`, else `isoviz` in the user's data directory. It may not exist yet."""
     folder_setting = os.environ.get("ISOVIZ_HOME")
     if folder_setting:
-        return boundary.path(folder_setting, "store").absolute()
+        return input_validation.path(folder_setting, "store").absolute()
     return Path(platformdirs.user_data_dir("isoviz", appauthor=False))
 
 
@@ -35,7 +35,7 @@ def store_url(option: str | Path | None) -> str:
     option = option or os.environ.get("ISOVIZ_STORE")
     if isinstance(option, str) and "://" in option:
         return option
-    folder = home() if option is None else boundary.path(option, "store").absolute()
+    folder = home() if option is None else input_validation.path(option, "store").absolute()
     return f"sqlite:///{(folder / DATABASE).as_posix()}"
 
 

@@ -4,7 +4,7 @@ import streamlit as st
 
 from dashboard.papers import scoreboard, sections
 from dashboard.shared import address
-from dashboard.shared.steady import place_of
+from dashboard.shared.stable import place_of
 
 st.title("Papers", anchor=False)
 st.caption(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from threadpoolctl import threadpool_limits
 
-from isoviz import fence
+from isoviz import allowed_paths
 from tests import tiny
 from tests.lab_package import install_package  # noqa: F401 (a fixture)
 
@@ -63,7 +63,7 @@ def _private_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("ISOVIZ_ROOTS", os.pathsep.join((tempfile.gettempdir(), os.getcwd())))
     yield
-    fence.restrict_to(None)  # a page of this test has held the process to those
+    allowed_paths.restrict_to(None)  # a page of this test has held the process to those
     if "isoviz.jobs.queue" in sys.modules:
         from tests.jobs.here import end_readers
 

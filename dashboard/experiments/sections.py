@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard.results import sections as results
 from dashboard.shared import actions, examples, measures, menu, resources, run_lists, tables, theme, timing, wording
 from dashboard.shared.run_lists import Filter
-from dashboard.shared.steady import while_busy
+from dashboard.shared.stable import while_busy
 from dashboard.tradeoffs import sections as tradeoffs
 from dashboard.tradeoffs.sections import Choice
 from isoviz import tasks

@@ -11,7 +11,7 @@ from dashboard.explore.form import MY_TEXTS, MY_VECTORS, PREFIX, ViewForm, disti
 from dashboard.inputs import model_form
 from dashboard.shared import actions, examples, job_progress, reading, resources, wording
 from dashboard.shared.job_progress import WatchedJob
-from dashboard.shared.steady import steady
+from dashboard.shared.stable import stable
 from isoviz import metrics
 from isoviz.demo import EXAMPLE
 from isoviz.errors import IsoVizError
@@ -44,7 +44,7 @@ _BEFORE = {
 # --------------------------------------------------------------------------------------- computing views
 
 
-@steady
+@stable
 def obtain(view_forms: list[ViewForm]) -> list[ViewResult]:
     """Draw the button, progress, errors or the empty state; return the views once all exist.
 
@@ -164,7 +164,7 @@ def _empty_state(view_forms: list[ViewForm]) -> None:
 # --------------------------------------------------------------------------------------------------- summary of the data
 
 
-@steady
+@stable
 def heading(views: list[ViewResult], view_forms: list[ViewForm]) -> None:
     """Summary of the data read, with notes."""
     for (view, form), named in distinct(list(zip(views, view_forms, strict=True))):

@@ -11,7 +11,7 @@ import streamlit as st
 from dashboard.explore import layer_curves, numbers, rogue_card, sections, similarity
 from dashboard.explore.form import PREFIX, Pane
 from dashboard.shared import explanations
-from dashboard.shared.steady import steady
+from dashboard.shared.stable import stable
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Section:
     applies: Callable[[list[Pane]], bool] = bool
     open_at_first: bool = False
 
-    @steady
+    @stable
     def show(self, panes: list[Pane]) -> None:
         """Draw the section, with its content if it is open."""
         if not self.applies(panes):

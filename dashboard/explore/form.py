@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard.inputs import model_form, vectors_form
 from dashboard.inputs.data_form import data_field
 from dashboard.shared import examples, forms, menu, reading, resources, wording
-from dashboard.shared.steady import steady
+from dashboard.shared.stable import stable
 from isoviz import tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, ModelError
@@ -61,7 +61,7 @@ class ViewForm:
     error_slots: dict[str, DeltaGenerator] = field(default_factory=dict)
 
 
-@steady
+@stable
 def draw_all() -> list[ViewForm]:
     """Draw the forms of all views, in order."""
     title = st.empty()  # title of the first view, drawn once the number of views is known
@@ -101,7 +101,7 @@ def prefix_of(number: int) -> str:
     return PREFIX if number == 1 else f"explore{number}_"
 
 
-@steady
+@stable
 def draw(prefix: str = PREFIX) -> ViewForm:
     """Draw all fields of one view and read them."""
     form = ViewForm(prefix)
@@ -244,7 +244,7 @@ def _modules(source: ModelSource | None, slug: str) -> SentenceModules | None:
     return modules
 
 
-@steady
+@stable
 def _sentence_fields(modules: SentenceModules | None, form: ViewForm) -> tuple[str | None, int | None]:
     """Fields for the prompt and dimensions of pooling `sentence`; None for the model's default."""
     if modules is None:
@@ -275,7 +275,7 @@ def _sentence_fields(modules: SentenceModules | None, form: ViewForm) -> tuple[s
     return prompt if prompt != modules.default_prompt else None, truncate
 
 
-@steady
+@stable
 def _random_field(prefix: str, source: ModelSource | None) -> bool:
     """Whether to accept random weights; shown only for models whose weights may not fit."""
     if source is None or source.kind in ("bundled", "hub") or source.name.startswith(encoders.RUN):
@@ -286,7 +286,7 @@ def _random_field(prefix: str, source: ModelSource | None) -> bool:
     return bool(st.toggle(field.title or name, key=name, bind="query-params", help=help_text))
 
 
-@steady
+@stable
 def _sinks_field(prefix: str, source: ModelSource | None) -> bool:
     """Whether to leave out attention sinks; shown for decoders, whose first token most often is one."""
     if source is None or families.architecture(sources.configuration(source)) != "decoder":

@@ -16,7 +16,7 @@ from dashboard.explore.form import PREFIX, Pane, cloud_file
 from dashboard.explore.points import Cloud, Layout, Shown, cloud_of, cloud_points
 from dashboard.shared import downloads, explanations, forms, job_progress, map_figure, resources, wording
 from dashboard.shared.forms import choice
-from dashboard.shared.steady import steady
+from dashboard.shared.stable import stable
 from isoviz.errors import InputError
 from isoviz.exploring import maps
 from isoviz.exploring.jobs import MAP, SENTENCES
@@ -101,7 +101,7 @@ def _section(panes: list[Pane]) -> None:
 # ---------------------------------------------------------------------------------------------------------- settings
 
 
-@steady
+@stable
 def _settings(panes: list[Pane], clouds: list[Cloud]) -> tuple[MapRequest, str]:
     """Fields of the maps' settings; returns them with the name of the colour column."""
     kind_column, size_column, colour_column, points_column, more_column = st.columns(
@@ -169,7 +169,7 @@ def _contours_field(request: MapRequest) -> bool:
     return enabled and flat
 
 
-@steady
+@stable
 def _axes_shared(views: int) -> bool:
     """Field: same axes for all maps; False for a single map."""
     if views == 1:

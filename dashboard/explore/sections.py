@@ -17,7 +17,7 @@ from dashboard.explore import figures, numbers
 from dashboard.explore.form import PREFIX, Pane, ViewForm, cloud_file, file_name
 from dashboard.shared import downloads, explanations, measures, wording
 from dashboard.shared.forms import choice
-from dashboard.shared.steady import steady
+from dashboard.shared.stable import stable
 from isoviz import metrics
 from isoviz.exploring import shrinkage, user_sets
 from isoviz.exploring.results import ViewResult
@@ -55,7 +55,7 @@ MORE = {"Length of the mean vector": "mean_norm"}
 """Further measures of each cloud: title → column."""
 
 
-@steady
+@stable
 def profile(views: list[ViewResult], view_forms: list[ViewForm]) -> list[Pane]:
     """One measure over all layers; returns the panes, with the layer and pooling selected for the figures below."""
     of_layers = any(view.depth for view in views)
@@ -70,7 +70,7 @@ def profile(views: list[ViewResult], view_forms: list[ViewForm]) -> list[Pane]:
             with st.container():
                 if len(views) > 1:
                     st.markdown(f"**View {number}**")
-            with st.container(horizontal=True):  # for any number of views: see `dashboard.shared.steady`
+            with st.container(horizontal=True):  # for any number of views: see `dashboard.shared.stable`
                 pooling = _pooling_field(view, form.prefix)
                 layer = _layer_field(view, form.prefix, pooling)
         panes.append(Pane(number, len(views), form, view, layer, pooling))
@@ -168,7 +168,7 @@ def _layer_field(view: ViewResult, prefix: str, pooling: str) -> int:
     return view.depth if last_only else int(selected)
 
 
-@steady
+@stable
 def _how_to_read(measure: str) -> None:
     if measure not in metrics.catalogue():
         explanations.show(figures.MEAN_NORM)

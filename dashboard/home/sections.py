@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard.components.playground.mounted import playground
 from dashboard.shared import choosing, examples, explanations, measures, menu, resources, run_lists, theme, wording
-from dashboard.shared.steady import while_busy
+from dashboard.shared.stable import while_busy
 from isoviz import metrics, tasks
 from isoviz.events import ENDINGS
 from isoviz.formatting import decimals

@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard.inputs import rows_view
 from dashboard.shared import actions, forms, reading, resources, wording
-from dashboard.shared.steady import steady
+from dashboard.shared.stable import stable
 from dashboard.streamlit_private import ExpanderContainer, uploaded_content
 from isoviz import tasks
 from isoviz.tasks.files import allowed
@@ -35,7 +35,7 @@ class Source:
     ready: bool = True
 
 
-@steady
+@stable
 def data_field(task: Task, prefix: str = forms.PREFIX, *, check: bool = True, note: str = "") -> Source:
     """Draw the data section of a task of the catalogue.
 
@@ -78,7 +78,7 @@ def files_field(
     source = forms.choice("Rows come from", [ON_SERVER, UPLOAD, *([HUB] if hub else [])], f"{prefix}from.{slug}")
     if hub and source == HUB:
         return None, _hub_requested(slug, hub, prefix)
-    with st.container():  # keeps the field's position, see `dashboard.shared.steady`
+    with st.container():  # keeps the field's position, see `dashboard.shared.stable`
         if source == UPLOAD:
             _upload(slug, prefix, on_change)
     path = st.text_input(

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.inputs import model_form, vectors_form
 from dashboard.shared import job_progress, menu, resources
-from dashboard.shared.steady import steady
+from dashboard.shared.stable import stable
 from isoviz.vectors import demo_sets
 from isoviz.whatif.texts import ENCODED, FIRST_LAYER, TextsRequest, recorded
 
@@ -16,7 +16,7 @@ LAYERS: Final = ("1", "2", "3", "4")
 """Layers of the bundled encoder."""
 
 
-@steady
+@stable
 def key_field(prefix: str, first: str = demo_sets.RETRIEVAL, *, halves: bool = False) -> str | None:
     """The key of the vectors, once they exist.
 

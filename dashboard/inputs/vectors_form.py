@@ -9,7 +9,7 @@ from typing import Any, Final
 import streamlit as st
 
 from dashboard.shared import actions, address, forms, reading, resources, wording
-from dashboard.shared.steady import steady
+from dashboard.shared.stable import stable
 from dashboard.streamlit_private import uploaded_content
 from isoviz.access.service import OWN_VECTORS, VECTOR_MODULES
 from isoviz.access.uploads import Files
@@ -90,7 +90,7 @@ class _Form:
         return {"key": self.key(name), "on_change": _read_input, "args": (self,), "disabled": disabled}
 
 
-@steady
+@stable
 def draw(prefix: str, kind: Kind) -> SetSummary | None:
     """Draw the form, and return the loaded set; None if none is loaded.
 

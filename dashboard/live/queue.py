@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard.shared import actions, menu, resources, run_lists, theme, timing, wording
 from dashboard.shared.run_lists import cached
-from dashboard.shared.steady import while_busy
+from dashboard.shared.stable import while_busy
 from isoviz import devices
 from isoviz.runs.queue_order import PRIORITIES, Move, Priority
 from isoviz.runs.rows import RunRow

@@ -10,7 +10,7 @@ from dashboard.live import queue
 from dashboard.shared import examples, menu, resources, run_lists, wording
 from dashboard.shared.actions import attempt, button, perform
 from dashboard.shared.run_lists import Filter, cached
-from dashboard.shared.steady import steady, while_busy
+from dashboard.shared.stable import stable, while_busy
 from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, RESUMABLE
 from isoviz.runs.examples import METHODS, is_example
@@ -186,7 +186,7 @@ def replay_speed() -> int | None:
     return int(text) if text in {str(speed) for speed in SPEEDS} else None
 
 
-@steady
+@stable
 def recorded_runs(run: RunRow) -> None:
     """Field for a finished run to replay."""
     statuses = ["finished", "stopped", "diverged", "failed"]

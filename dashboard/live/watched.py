@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard.components.live_lines import watched_lines
 from dashboard.live.sections import REPLAY, replay_speed
 from dashboard.shared import examples, menu, resources, theme, watched, wording
-from dashboard.shared.steady import while_busy
+from dashboard.shared.stable import while_busy
 from dashboard.shared.watched import Found
 from isoviz.formatting import decimals
 from isoviz.watch.trainings import Measured, Noted, Training

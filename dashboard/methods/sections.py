@@ -12,7 +12,7 @@ import streamlit as st
 from dashboard.components.playground.mounted import DESCENTS, descent, playground
 from dashboard.components.playground.source import TRANSFORMS
 from dashboard.shared import theme
-from dashboard.shared.steady import steady
+from dashboard.shared.stable import stable
 from dashboard.shared.wording import plain
 from isoviz import methods, metrics, posthoc, reference
 from isoviz.methods.protocol import Method
@@ -86,7 +86,7 @@ def choose() -> tuple[Kind, str | None]:
     return kind, slug
 
 
-@steady
+@stable
 def show(kind: Kind, slug: str | None) -> None:
     """The overview of a catalogue, or one item."""
     items = kind.catalogue()

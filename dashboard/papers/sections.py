@@ -13,7 +13,7 @@ from dashboard.papers import drawing, frames, records
 from dashboard.papers.records import Record, StudyRuns
 from dashboard.shared import actions, downloads, exported, job_progress, menu, resources, timing, wording
 from dashboard.shared.exported import ExportedSentences, ExportedTable
-from dashboard.shared.steady import steady
+from dashboard.shared.stable import stable
 from isoviz import studies
 from isoviz.formatting import sentence
 from isoviz.jobs import queue
@@ -68,7 +68,7 @@ def choose() -> Listed | None:
     return next(entry for entry in studies.listed() if entry.slug == slug)
 
 
-@steady
+@stable
 def _follow_link() -> None:
     """Follow a link to a study by its name, once."""
     requested = st.query_params.get(STUDY)
@@ -105,7 +105,7 @@ def heading(choice: Listed) -> None:
 # ------------------------------------------------------------------------------------------------------ published values
 
 
-@steady
+@stable
 def printed(choice: Listed) -> None:
     """The published values of a table, with notes on doubtful cells."""
     st.markdown("### In the paper")
@@ -137,7 +137,7 @@ def printed(choice: Listed) -> None:
 # ------------------------------------------------------------------------------------------------------ our measurement
 
 
-@steady
+@stable
 def measured(choice: Listed) -> None:
     """Our measurement of the same table or figure: a result, and the button that computes it."""
     st.markdown("### Measured here")
@@ -248,7 +248,7 @@ def _selected_result(choice: Listed) -> None:
         result(choice, record)
 
 
-@steady
+@stable
 def _record_field(choice: Listed, available: list[Record]) -> Record | None:
     if not available:
         return None
@@ -418,7 +418,7 @@ def provenance(choice: Listed, study_result: Result) -> dict[str, str]:
 # ------------------------------------------------------------------------------------------------------ open points
 
 
-@steady
+@stable
 def reservations(choice: Listed) -> None:
     """Open questions and contradictions in the paper."""
     st.markdown("### What the paper leaves open or contradicts")

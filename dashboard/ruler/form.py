@@ -6,7 +6,7 @@ from typing import Final
 
 import streamlit as st
 
-from dashboard.shared.steady import steady
+from dashboard.shared.stable import stable
 from isoviz import vectors
 from isoviz.operations.jobs import SetRequest
 from isoviz.operations.ruler import Known, known_in
@@ -18,7 +18,7 @@ _OFFERED: Final = PREFIX + "offered"
 """Session key: how the last set could say which rows are related."""
 
 
-@steady
+@stable
 def related_fields(key: str, relation: Relation | None, *, rated: bool) -> tuple[Known | None, float | None]:
     """Fields: how related rows are known, if the set says it in several ways, and from which score on; None for the default.
 

@@ -11,7 +11,7 @@ import streamlit as st
 
 from dashboard.shared import downloads, forms, reading, resources, theme, wording
 from dashboard.shared.explanations import Explanation
-from isoviz import fence, tasks
+from isoviz import allowed_paths, tasks
 from isoviz.runs.rows import RunRow
 from isoviz.tasks import outcomes
 from isoviz.tasks.protocol import Task
@@ -51,7 +51,7 @@ def draw(run: RunRow, fingerprint: Callable[[], str | None]) -> None:
         fingerprint: returns the fingerprint of the run's rows, to read them again.
     """
     folder = resources.library().folder_of(run.id)
-    with fence.unrestricted():  # no visitor names this folder
+    with allowed_paths.unrestricted():  # no visitor names this folder
         predicted, error = reading.remembered(str(folder / predictions.FILE), predictions.load, folder)
     if predicted is None and error is None:
         return

@@ -14,7 +14,7 @@ from dashboard.live import sections as live
 from dashboard.run import outcomes
 from dashboard.shared import actions, downloads, examples, job_progress, menu, resources, run_lists, theme, wording
 from dashboard.shared.actions import perform
-from dashboard.shared.steady import TICK
+from dashboard.shared.stable import TICK
 from isoviz import metrics
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError

@@ -13,7 +13,7 @@ import streamlit as st
 from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.shared import actions, downloads, forms, resources, steady, wording
+from dashboard.shared import actions, downloads, forms, resources, stable, wording
 from isoviz.errors import AccessError, InputError
 from isoviz.jobs import queue
 from isoviz.jobs.kinds import JobKind
@@ -229,7 +229,7 @@ def log_panel(run: RunRow) -> None:
     """An expander with the end of a run's log, read only while open."""
     with st.expander("Log", icon=":material/terminal:", key="log", on_change="rerun") as expander:
         if expander.open:
-            st.fragment(_tail, run_every=steady.TICK if run.status == "running" else None)(run.id)
+            st.fragment(_tail, run_every=stable.TICK if run.status == "running" else None)(run.id)
 
 
 def _tail(run_id: str) -> None:

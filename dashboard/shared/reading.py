@@ -12,7 +12,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 import streamlit as st
 
 from dashboard.streamlit_private import StopException, session_id, session_is_open
-from isoviz import boundary, limits, tasks
+from isoviz import input_validation, limits, tasks
 from isoviz.errors import InputError
 from isoviz.jobs import guarded
 from isoviz.jobs.worker import load
@@ -37,7 +37,7 @@ T = TypeVar("T")
 def stamp(data: str | None) -> Stamp:
     """Name, size and time of a folder's data files, or of one file. Equal stamps mean unchanged content."""
     try:
-        path = boundary.path(data, "data") if data else None
+        path = input_validation.path(data, "data") if data else None
         files = [] if path is None else [path] if path.is_file() else sorted(path.iterdir())
         stats = [(file.name, file.stat()) for file in files if is_table(file)]
     except (OSError, InputError):

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dashboard.shared import examples, visitor
-from isoviz import fence
+from isoviz import allowed_paths
 from isoviz.access import policy, uploads
 from isoviz.access.allowed_hosts import AllowedHosts, switched_on
 from isoviz.access.policy import Policy
-from isoviz.fence import Roots
+from isoviz.allowed_paths import Roots
 from isoviz.home import home, make_private, store_url
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _policy() -> Policy:
 
 def guard_files() -> None:
     """Restrict this process to data and models below the operator's roots, and to uploads."""
-    fence.restrict_to(_roots)
+    allowed_paths.restrict_to(_roots)
 
 
 def _roots() -> Roots:

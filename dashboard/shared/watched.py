@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dashboard.shared import examples
-from isoviz import demo, fence
+from isoviz import allowed_paths, demo
 from isoviz.errors import InputError
 from isoviz.runs.examples import switched_on
 from isoviz.watch import trainings
@@ -71,7 +71,7 @@ def _age(path: Path) -> float:
 
 def _read(path: Path) -> Training:
     """A file that the browser may read. Raises `InputError`."""
-    roots = fence.roots()
+    roots = allowed_paths.roots()
     if roots is not None:
-        path = fence.below(path, replace(roots, own=(*roots.own, trainings.default_folder())), "watched")
+        path = allowed_paths.below(path, replace(roots, own=(*roots.own, trainings.default_folder())), "watched")
     return trainings.read(path)

@@ -27,7 +27,7 @@ from dashboard.shared import (
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.exported import ExportedTable
 from dashboard.shared.run_lists import Filter
-from dashboard.shared.steady import while_busy
+from dashboard.shared.stable import while_busy
 from isoviz import metrics, tasks
 from isoviz.comparisons import associate
 from isoviz.runs.examples import SWEEP

@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard.inputs import model_form
 from dashboard.inputs.data_form import Source, data_field
 from dashboard.shared import forms, reading, theme, wording
-from dashboard.shared.steady import steady
+from dashboard.shared.stable import stable
 from dashboard.train import presets
 from dashboard.train.launching import Plan
 from dashboard.train.own_form import own_field
@@ -81,7 +81,7 @@ def _models() -> list[str]:
     )
 
 
-@steady
+@stable
 def _check_models(names: list[str], rows_of: Mapping[str, Source], allow_random: bool, to_fix: list[str]) -> None:
     """Check the models once the tasks are known, because not every model supports every head."""
     if not names:
@@ -97,7 +97,7 @@ def _check_models(names: list[str], rows_of: Mapping[str, Source], allow_random:
         to_fix.append("models")
 
 
-@steady
+@stable
 def _tasks(to_fix: list[str]) -> list[str]:
     catalogue = tasks.catalogue()
     selected: list[str] = st.multiselect(
@@ -124,7 +124,7 @@ def _only_own_data() -> None:
         st.session_state[key] = [tasks.OWN]
 
 
-@steady
+@stable
 def _rows(selected: list[str]) -> dict[str, Source]:
     """The data section of each selected task, at a position that does not depend on the other tasks."""
     fields = {}
@@ -135,7 +135,7 @@ def _rows(selected: list[str]) -> dict[str, Source]:
     return {slug: fields[slug] for slug in selected}
 
 
-@steady
+@stable
 def _methods(to_fix: list[str]) -> list[tuple[str, dict[str, tuple[Any, ...]]]]:
     catalogue = methods.catalogue()
     selected = st.pills(
@@ -218,7 +218,7 @@ def _about(slug: str) -> None:
             st.markdown(f":material/warning: {wording.plain(trap)}")
 
 
-@steady
+@stable
 def _seeds(to_fix: list[str]) -> list[int]:
     text = st.text_input(
         "Seeds",
@@ -238,7 +238,7 @@ def _seeds(to_fix: list[str]) -> list[int]:
     return seeds
 
 
-@steady
+@stable
 def _settings(to_fix: list[str], below: dict[str, DeltaGenerator]) -> dict[str, Any]:
     """The common settings first, the others by section, closed."""
     answers: dict[str, forms.Answer] = {}

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.shared import actions, forms, reading, resources, timing, wording
-from dashboard.shared.steady import steady
+from dashboard.shared.stable import stable
 from dashboard.train import launching
 from dashboard.train.form import TrainForm
 from dashboard.train.launching import Plan
@@ -53,7 +53,7 @@ def panel(form: TrainForm) -> None:
             actions.launch(configs, (name or "").strip())
 
 
-@steady
+@stable
 def _ready(form: TrainForm) -> list[RunConfig]:
     """The runs to launch; empty, with a message, if they cannot start."""
     configs, error = _prepared(form)
@@ -69,7 +69,7 @@ def _ready(form: TrainForm) -> list[RunConfig]:
     return configs
 
 
-@steady
+@stable
 def _without_existing(planned: list[RunConfig]) -> list[RunConfig]:
     """The runs that do not exist yet, or all runs if the visitor chooses to repeat them."""
     existing = duplicates.existing(resources.store(), planned) if planned else {}

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
-from isoviz.boundary import is_loopback
 from isoviz.errors import InputError, listed
+from isoviz.input_validation import is_loopback
 
 URL, HOSTS, ORIGINS, FRAMES = "ISOVIZ_URL", "ISOVIZ_ALLOWED_HOSTS", "ISOVIZ_ALLOWED_ORIGINS", "ISOVIZ_FRAMED_BY"
 READ_ONLY, NO_TOKEN, API_WRITES = "ISOVIZ_READ_ONLY", "ISOVIZ_NO_TOKEN", "ISOVIZ_API_WRITES"

@@ -18,18 +18,18 @@ from typing import Any, Final
 
 from numpy.typing import NDArray
 
-from isoviz import devices, fence, vectors
+from isoviz import allowed_paths, devices, vectors
 from isoviz.access import uploads
 from isoviz.access.policy import READ_ONLY, UNRESTRICTED, Policy
 from isoviz.access.uploads import Allowance, Files
 from isoviz.access.visitors import OPERATOR, Role, Visitor
+from isoviz.allowed_paths import Roots
 from isoviz.config import RunConfig
 from isoviz.cosines import results as rulers
 from isoviz.errors import AccessError, DataError, ModelError, StoreError
 from isoviz.exploring import encoders, user_sets
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
-from isoviz.fence import Roots
 from isoviz.jobs import guarded, queue
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
@@ -356,7 +356,7 @@ class Service:
         """A model, a data folder and a file of vectors, checked for this visitor, with resolved paths."""
         roots = self.roots()
         if file is not None and roots is not None and not stores.is_store(file):  # whose reader checks it
-            file = str(fence.below(file, roots, "embeddings", DataError))
+            file = str(allowed_paths.below(file, roots, "embeddings", DataError))
         return (None if model is None else self._model(model)), self._data(data), file
 
     def _resolved(self, config: RunConfig) -> RunConfig:
@@ -370,21 +370,21 @@ class Service:
         roots = self.roots()
         if data is None or roots is None:
             return data
-        path = fence.below(data, roots, "data", DataError)
+        path = allowed_paths.below(data, roots, "data", DataError)
         for file in path.glob("*"):  # a link in it can lead out of it
             if is_table(file):
-                fence.below(file, roots, "data", DataError)
+                allowed_paths.below(file, roots, "data", DataError)
         return str(path)
 
     def _model(self, name: str) -> str:
         roots = self.roots()
         if roots is None or name in sources.bundled() or name.startswith(encoders.RUN):
             return name
-        folder = fence.model_folder(name, roots, ModelError)
+        folder = allowed_paths.model_folder(name, roots, ModelError)
         if folder is None or not folder.is_dir():
             sources.refuse_folder(name)  # runs and jobs are not restricted
             return name
-        fence.check_contents(folder, roots, "model", ModelError)
+        allowed_paths.check_contents(folder, roots, "model", ModelError)
         return str(folder)
 
     def _name(self) -> str | None:

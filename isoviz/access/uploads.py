@@ -15,8 +15,8 @@ from pathlib import Path
 
 from isoviz import demo, vectors
 from isoviz.access.policy import Policy
+from isoviz.allowed_paths import Roots
 from isoviz.errors import DataError, InputError
-from isoviz.fence import Roots
 from isoviz.home import make_private
 from isoviz.jobs import guarded
 from isoviz.jobs.results import FACTS

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from isoviz import boundary, demo
+from isoviz import demo, input_validation
 from isoviz.cosines import Level, Ruler, Threshold
 from isoviz.errors import InputError, input_error
 from isoviz.home import home
@@ -150,8 +150,8 @@ def rounded(value: Any) -> Any:
 
 def read(path: Path, field: str = "records") -> Record:
     """A record's file. Raises `InputError` if it is not one, or of another version."""
-    with boundary.parsing(f"'{path.name}' cannot be read", field):
-        text = boundary.file(path, field).read_text(encoding="utf-8")
+    with input_validation.parsing(f"'{path.name}' cannot be read", field):
+        text = input_validation.file(path, field).read_text(encoding="utf-8")
         try:
             return Record.model_validate_json(text)
         except ValidationError as error:
@@ -183,7 +183,7 @@ def on_this_server() -> tuple[list[Record], list[str]]:
     own, problems = [], []
     for path in islice(sorted((home() / "atlas").glob("*.json")), MOST_OWN):
         try:
-            own.append(_read_once(boundary.file(path, "records"), path.stat().st_mtime_ns))
+            own.append(_read_once(input_validation.file(path, "records"), path.stat().st_mtime_ns))
         except InputError as error:
             problems.append(str(error).removeprefix("records: "))
     return list({record.key: record for record in (*shipped(), *own)}.values()), problems
@@ -196,5 +196,7 @@ def write(record: Record, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(record.as_text(), encoding="utf-8")
     except OSError as error:
-        raise InputError(f"out: '{folder}' cannot be written to: {boundary.reason(error)}", field="out") from None
+        raise InputError(
+            f"out: '{folder}' cannot be written to: {input_validation.reason(error)}", field="out"
+        ) from None
     return path

@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 from typing import Annotated, Final
 
-from isoviz import boundary, fence
+from isoviz import allowed_paths, input_validation
 from isoviz.access import allowed_hosts, links, policy
 from isoviz.access.allowed_hosts import AllowedHosts
+from isoviz.allowed_paths import Roots
 from isoviz.commands import dashboard
 from isoviz.commands.options import StoreOption
 from isoviz.errors import InputError, shortened
-from isoviz.fence import Roots
 from isoviz.operations.operation import argument
 from isoviz.watch.trainings import FOLDER as WATCHED
 
@@ -133,10 +133,10 @@ def run(
 
 def _watched(folder: str, roots: Roots) -> Path:
     """A folder that the browser may read. Raises `InputError`; its field is not an option."""
-    path = boundary.folder(folder, "FOLDER")
+    path = input_validation.folder(folder, "FOLDER")
     if path is None:
         raise InputError(f"FOLDER: no folder '{shortened(folder)}'", field="FOLDER")
-    return fence.below(path.absolute(), roots, "FOLDER")
+    return allowed_paths.below(path.absolute(), roots, "FOLDER")
 
 
 def _taken(port: int) -> bool:

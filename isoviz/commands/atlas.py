@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Final
 
-from isoviz import boundary
+from isoviz import input_validation
 from isoviz.atlas import Record, record, records
 from isoviz.atlas.corpora import EVERYDAY
 from isoviz.atlas.corpora import read as read_corpus
@@ -30,7 +30,7 @@ def run(
     ] = None,
 ) -> Answer:
     """Record encoders."""
-    target = boundary.path(out, "out")
+    target = input_validation.path(out, "out")
     if target.exists() and not target.is_dir():
         raise InputError(f"out: '{target}' is no folder", field="out")
     made = _recorded(models, corpora, pooling)

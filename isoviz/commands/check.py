@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from isoviz import boundary, drift
+from isoviz import drift, input_validation
 from isoviz.commands.options import Column, SkipBadRows, file_of_vectors
 from isoviz.commands.output import Answer, print_table, progress_bar
 from isoviz.errors import InputError
@@ -59,7 +59,7 @@ def assignment(text: str, field: str = "fail_on") -> tuple[str, float | None]:
     """NAME or NAME=NUMBER."""
     name, equals, value = text.partition("=")
     try:
-        return name, boundary.number(value) if equals else None
+        return name, input_validation.number(value) if equals else None
     except ValueError as error:
         raise InputError.at(field, str(error)) from None
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from isoviz import boundary
+from isoviz import input_validation
 from isoviz.errors import InputError, install
 
 _INSTALLED = Path(__file__).resolve().parents[1] / "screens"  # in the wheel the dashboard lies inside the package
@@ -59,7 +59,7 @@ def save(rendering: subprocess.CompletedProcess[bytes], out: Path, *, fields: Se
     try:
         out.write_bytes(rendering.stdout)
     except OSError as error:
-        raise InputError(f"out: '{out}' cannot be written to: {boundary.reason(error)}", field="out") from None
+        raise InputError(f"out: '{out}' cannot be written to: {input_validation.reason(error)}", field="out") from None
     if out.is_file():  # a device or a pipe is no file to open
         print(f"{out}: {len(rendering.stdout) / 1e6:.2f} MB; open it in any browser")
     return 0

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import boundary, posthoc
+from isoviz import input_validation, posthoc
 from isoviz.commands.options import Column, StoreOption, file_of_vectors
 from isoviz.commands.output import Answer
 from isoviz.errors import InputError
@@ -42,7 +42,7 @@ def run(
     """Fit the chain, write it and verify the file."""
     if (fit_on is None) == (run is None):
         raise InputError("fit-on: give either --fit-on or --run", field="fit-on")
-    target = boundary.path(out, "out")
+    target = input_validation.path(out, "out")
     as_matrix = target.suffix == ".zip"
     if not target.parent.is_dir():
         raise InputError(f"out: no folder '{target.parent}'", field="out")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args, get_
 
 from pydantic import BaseModel
 
-from isoviz import boundary
+from isoviz import input_validation
 from isoviz.commands.output import Answer, print_json, print_notes
 from isoviz.errors import InputError
 from isoviz.operations.operation import argument, arguments_of, checked, keywords
@@ -133,12 +133,12 @@ def _types(annotation: Any) -> list[Any]:
 
 def whole(text: str) -> int:
     """A whole number."""
-    return _read(boundary.whole_number, text)
+    return _read(input_validation.whole_number, text)
 
 
 def number(text: str) -> float:
     """A finite number."""
-    return _read(boundary.number, text)
+    return _read(input_validation.number, text)
 
 
 def _read(read: Callable[[str], Any], text: str) -> Any:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from isoviz import atlas, boundary, cosines
+from isoviz import atlas, cosines, input_validation
 from isoviz.atlas.corpora import Corpus
 from isoviz.commands.output import Answer, print_table, progress_bar
 from isoviz.errors import InputError
@@ -26,7 +26,7 @@ class RulerOptions(RulerRequest):
 
 def run(request: RulerOptions) -> Answer:
     """Measure the ruler of a file of embeddings or of a model on texts, and read cosines on it."""
-    target = None if request.out is None else boundary.path(request.out, "out")
+    target = None if request.out is None else input_validation.path(request.out, "out")
     if target is not None and not target.parent.is_dir():
         raise InputError(f"out: no folder '{target.parent}'", field="out")
     corpus = None if request.publish is None else _corpus(request)
@@ -35,7 +35,7 @@ def run(request: RulerOptions) -> Answer:
         if request.publish is not None and corpus is not None:
             pooling: Any = request.pooling
             made = atlas.record(str(request.model), corpus, pooling=pooling, progress=progress)
-            atlas.records.write(made, boundary.path(request.publish, "publish"))
+            atlas.records.write(made, input_validation.path(request.publish, "publish"))
     if target is not None:
         target.write_text(measured.ruler.model_dump_json(indent=1) + "\n", encoding="utf-8")
     return Answer(measured.document, lambda: _print(measured, request.out), measured.notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated, Final, Literal
 
-from isoviz import boundary, studies
+from isoviz import input_validation, studies
 from isoviz.commands.options import Quiet, StoreOption
 from isoviz.commands.output import Answer
 from isoviz.errors import InputError
@@ -67,7 +67,9 @@ def run(
     study.check_scale(scale)
     settings = {setting: given[setting] for setting in SETTINGS}
     inputs = study.check_inputs(Inputs.read(model, tasks, data, seeds, **settings))
-    folder = boundary.new_folder(out, "out") if out else None  # first, so that an invalid one is reported at once
+    folder = (
+        input_validation.new_folder(out, "out") if out else None
+    )  # first, so that an invalid one is reported at once
     if isinstance(study, TrainedStudy):
         result = _train(study, inputs, scale, fresh, quiet, store)
     elif fresh:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import boundary, posthoc
+from isoviz import input_validation, posthoc
 from isoviz.commands.options import Column, SkipBadRows, file_of_vectors
 from isoviz.commands.output import Answer, progress_bar
 from isoviz.errors import InputError
@@ -63,7 +63,7 @@ def run(
         steps = chains.read_for_vectors(chain)
     except InputError as error:
         raise InputError.at("chain", f"{str(error).removeprefix('chain: ')}") from None
-    target = boundary.path(out, "out")
+    target = input_validation.path(out, "out")
     problem = ""
     if target.suffix != ".npy":
         problem = f"must end in .npy, got '{out}'"
@@ -190,7 +190,7 @@ def _write(
     try:
         image = partial.open("xb")
     except OSError as error:
-        raise InputError.at("out", f"'{out.parent}' cannot be written to: {boundary.reason(error)}") from None
+        raise InputError.at("out", f"'{out.parent}' cannot be written to: {input_validation.reason(error)}") from None
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (n, width)}
     try:
         # mapping the file would keep all of it in memory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from isoviz import boundary
+from isoviz import input_validation
 from isoviz.commands.check import assignment
 from isoviz.commands.options import Column, file_of_vectors
 from isoviz.commands.output import Answer
@@ -32,7 +32,7 @@ def run(
     wanted, share = ("recall10", 0.0) if require is None else assignment(require, "require")
     if wanted != "recall10" or share is None or not 0 <= share <= 1:
         raise InputError.at("require", f"expected recall10=SHARE with a share from 0 to 1, got '{require}'")
-    target = None if out is None else boundary.path(out, "out")
+    target = None if out is None else input_validation.path(out, "out")
     if target is not None and (target.suffix != ".zip" or not target.parent.is_dir() or target.exists()):
         raise InputError(f"out: give a new file that ends in .zip, in a folder that exists; got '{out}'", field="out")
     points = {

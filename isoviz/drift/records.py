@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, computed_field, model_validator
 
-from isoviz import boundary
+from isoviz import input_validation
 from isoviz.drift.measures import FEWEST, MEASURES
 from isoviz.errors import InputError, shortened
 from isoviz.formatting import number
@@ -84,7 +84,7 @@ class Baseline(_Record):
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON file. Raises `InputError` if it cannot be written."""
-        target = boundary.path(path, "save")
+        target = input_validation.path(path, "save")
         try:
             target.write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
         except OSError as error:
@@ -93,7 +93,10 @@ class Baseline(_Record):
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Baseline:
         """Read a JSON file. Raises `InputError` if it holds no baseline, one of another format, or a damaged one."""
-        name, content = shortened(Path(path).name), boundary.json_object(boundary.file(path, "baseline"))
+        name, content = (
+            shortened(Path(path).name),
+            input_validation.json_object(input_validation.file(path, "baseline")),
+        )
         if content is None:
             raise InputError(f"baseline: '{name}' is not a JSON object", field="baseline")
         if content.get("format") != FORMAT:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import devices, fence
+from isoviz import allowed_paths, devices
 from isoviz.errors import ModelError, StoreError
 from isoviz.models import prefixes, sources
 from isoviz.models.sources import ModelSource
@@ -60,7 +60,7 @@ def resolve(name: str, store: Store | None = None) -> ModelSource:
     if not name.startswith(RUN):
         return sources.resolve(name)
     row, weights = _finished(name, store)
-    with fence.unrestricted():
+    with allowed_paths.unrestricted():
         base = sources.resolve(row.config.model)
     return ModelSource(name, "local", base.location, fingerprint(weights))
 

@@ -15,7 +15,7 @@ from isoviz.errors import InputError
 from isoviz.exploring import encoders, maps, results, user_sets
 from isoviz.exploring.request import Rows, ViewRequest, key_of, rows_of
 from isoviz.jobs import queue
-from isoviz.jobs.kinds import ENCODERS, GIB, Job, JobKind, Lane
+from isoviz.jobs.kinds import ENCODERS, GIB, Job, JobKind, Pool
 from isoviz.jobs.results import ResultStore
 from isoviz.jobs.worker import ENCODER_MODULES, import_modules
 
@@ -107,7 +107,7 @@ VIEW: Final = JobKind(
     room=__name__,
     work=_compute_view,
     results=results.STORE,
-    lane=ENCODERS,
+    pool=ENCODERS,
     prepare=PREPARE,
     memory_field="max_rows",
     memory_advice="Take fewer rows, or close other programs that use memory.",
@@ -119,7 +119,7 @@ SENTENCES: Final = JobKind(
     room=__name__,
     work=_embed_sentences,
     results=QUESTIONS,
-    lane=Lane("sentences"),
+    pool=Pool("sentences"),
     prepare=PREPARE,
     warm_seconds=_IDLE_SECONDS,
 )
@@ -131,7 +131,7 @@ MAP: Final = JobKind(
     room=__name__,
     work=_lay_out,
     results=QUESTIONS,
-    lane=Lane("maps"),  # two UMAPs never run at the same time
+    pool=Pool("maps"),  # two UMAPs never run at the same time
     warm_seconds=_IDLE_SECONDS,
     remembers=3,
     memory_advice="Take fewer points, or close other programs that use memory.",

@@ -14,7 +14,7 @@ Runs (`isoviz.runs`) have their queue in the SQL store, but share processes, pre
 know what jobs compute: other packages register their kinds.
 
 Why not a library: `loky`, `pebble` and `concurrent.futures` cannot stop a running task without ending the tasks beside it, know no
-lanes and priorities, and write all output to one place. `huey` and similar libraries need a separate consumer process.
+pools and priorities, and write all output to one place. `huey` and similar libraries need a separate consumer process.
 `multiprocessing.forkserver` is one per process, with the environment of its start, so it cannot
 give each device slot its own; its children import the app's `__main__`, which is a page in a Streamlit server; and ending it, when no
 run is expected, takes its private functions.

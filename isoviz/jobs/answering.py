@@ -22,9 +22,9 @@ from typing import Any, Final
 import psutil
 from pydantic import TypeAdapter
 
-from isoviz import errors, fence
+from isoviz import allowed_paths, errors
+from isoviz.allowed_paths import Roots
 from isoviz.errors import InputError, IsoVizError, is_out_of_memory
-from isoviz.fence import Roots
 from isoviz.jobs.kinds import KINDS, Job, Recent, Report
 from isoviz.jobs.worker import load, log_to
 from isoviz.limits import GIB, Limits
@@ -85,7 +85,7 @@ def _answer(order: Mapping[str, Any]) -> tuple[bytes, bool]:
     allowed = Limits(**order["limits"])
     before = psutil.Process().memory_info().rss
     roots = TypeAdapter(Roots | None).validate_python(order["roots"])
-    fence.restrict_to(None if roots is None else lambda: roots)
+    allowed_paths.restrict_to(None if roots is None else lambda: roots)
     ceiling = _limit_memory(allowed)
     try:
         answer = called(function, order["arguments"])

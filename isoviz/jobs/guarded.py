@@ -24,7 +24,7 @@ import psutil
 from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
-from isoviz import errors, fence, limits
+from isoviz import allowed_paths, errors, limits
 from isoviz.errors import InputError, IsoVizError
 from isoviz.jobs.processes import Worker
 from isoviz.limits import GIB, Limits
@@ -180,7 +180,7 @@ def call(
         "imports": list(imports),
         "limits": asdict(allowed),
         "field": field,
-        "roots": to_jsonable_python(fence.roots()),
+        "roots": to_jsonable_python(allowed_paths.roots()),
     }
     with _reader(pulse) as reader:
         try:

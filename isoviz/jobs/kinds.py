@@ -18,11 +18,11 @@ GIB: Final = 2**30
 
 
 @dataclass(frozen=True)
-class Lane:
+class Pool:
     """Jobs of any kind that share a resource.
 
     Attributes:
-        name: name of the lane, the same for all its kinds.
+        name: name of the pool, the same for all its kinds.
         cores: cores used by one job; None: one job at a time, on any number of cores.
     """
 
@@ -34,8 +34,8 @@ class Lane:
         return 1 if self.cores is None else max(1, (os.cpu_count() or 1) // self.cores)
 
 
-ENCODERS: Final = Lane("encoders", cores=4)
-"""Lane of all jobs that read many rows with an encoder."""
+ENCODERS: Final = Pool("encoders", cores=4)
+"""Pool of all jobs that read many rows with an encoder."""
 
 
 class Recent:
@@ -152,7 +152,7 @@ class JobKind:
         room: the module that declares it (`__name__`), imported by the worker process.
         work: does one job and publishes its result; the text of an `IsoVizError` is shown to the user.
         results: the store of its results.
-        lane: the lane it shares with other kinds.
+        pool: the pool it shares with other kinds.
         prepare: preparation of a worker for this kind, as `MODULE:FUNCTION`; empty: none.
         memory: free bytes required to start another process next to others.
         warm_seconds: seconds that the process waits for another job; less if memory is short.
@@ -164,7 +164,7 @@ class JobKind:
     room: str
     work: Callable[[Job], None]
     results: ResultStore
-    lane: Lane
+    pool: Pool
     prepare: str = ""
     memory: int = GIB
     warm_seconds: float = 0.0

@@ -1,7 +1,7 @@
 """Jobs by the key of their content: equal requests get the same result, from disk if available.
 
 The queue is in the app's memory, results are on disk. Jobs outlive the page that requested them, and end with the app; a job whose
-process vanished is `lost`. Kinds share lanes; in a lane, jobs start in the order of their requests. A process does the jobs of one
+process vanished is `lost`. Kinds share pools; in a pool, jobs start in the order of their requests. A process does the jobs of one
 kind until none is left. All functions are thread-safe.
 """
 
@@ -378,25 +378,25 @@ def _waiting() -> list[_Entry]:
 
 def _ahead(entry: _Entry) -> int:
     """Number of jobs that must end before a waiting one can start."""
-    lane = entry.kind.lane
-    queued = [waiting for waiting in _waiting() if waiting.kind.lane == lane]
-    running = sum(process.entry is not None for process in processes() if process.kind.lane == lane)
-    return (running if running >= lane.capacity() else 0) + queued.index(entry) if entry in queued else 0
+    pool = entry.kind.pool
+    queued = [waiting for waiting in _waiting() if waiting.kind.pool == pool]
+    running = sum(process.entry is not None for process in processes() if process.kind.pool == pool)
+    return (running if running >= pool.capacity() else 0) + queued.index(entry) if entry in queued else 0
 
 
 def _start_next() -> None:
-    """Under the lock: give waiting jobs to processes in order, as far as lanes and memory allow."""
+    """Under the lock: give waiting jobs to processes in order, as far as pools and memory allow."""
     full = set()
     for entry in _waiting():
-        lane = entry.kind.lane
-        if lane in full:
-            continue  # jobs of one lane start in order
+        pool = entry.kind.pool
+        if pool in full:
+            continue  # jobs of one pool start in order
         process = next((one for one in _processes if one.takes_more and one.kind.name == entry.kind.name), None)
         if process is None:
             _make_room(entry.kind)
             working = any(one.entry is not None for one in _processes)
-            if _occupied(entry.kind) >= lane.capacity() or (working and _is_short(entry.kind)):
-                full.add(lane)
+            if _occupied(entry.kind) >= pool.capacity() or (working and _is_short(entry.kind)):
+                full.add(pool)
                 continue
             try:
                 process = JobProcess(entry.kind)
@@ -411,16 +411,16 @@ def _start_next() -> None:
 
 
 def _make_room(kind: JobKind) -> None:
-    """End idle processes that occupy the lane, or memory if it is short."""
+    """End idle processes that occupy the pool, or memory if it is short."""
     for process in [one for one in _processes if one.entry is None]:
         short = _is_short(kind)
-        if short or (process.kind.lane == kind.lane and _occupied(kind) >= kind.lane.capacity()):
+        if short or (process.kind.pool == kind.pool and _occupied(kind) >= kind.pool.capacity()):
             _processes.remove(process)
             process.kill()
 
 
 def _occupied(kind: JobKind) -> int:
-    return sum(process.kind.lane == kind.lane for process in _processes)
+    return sum(process.kind.pool == kind.pool for process in _processes)
 
 
 def _is_short(kind: JobKind) -> bool:

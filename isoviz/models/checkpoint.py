@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import boundary
+from isoviz import input_validation
 from isoviz.errors import ModelError
 from isoviz.models import folders
 from isoviz.models.families import CLASSIFIERS, HeadLayout
@@ -65,7 +65,7 @@ def _opened(folder: Path) -> Iterator[tuple[Path, Any]]:
 
     for path in folders.weights(folder):
         with (
-            boundary.parsing(f"'{path}' cannot be read as safetensors", "model", ModelError),
+            input_validation.parsing(f"'{path}' cannot be read as safetensors", "model", ModelError),
             safe_open(path, framework="numpy") as stream,
         ):
             yield path, stream

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
-from isoviz import boundary
+from isoviz import input_validation
 from isoviz.errors import listed
 from isoviz.models import families
 from isoviz.tasks.protocol import HeadKind
@@ -33,7 +33,7 @@ _MODULE_FILE: Final = re.compile(r"\d+_\w+/(?:config\.json|model\.safetensors)",
 
 def config_of(folder: Path) -> dict[str, Any] | None:
     """The content of `config.json`; None where that is no JSON object (or is not there)."""
-    return boundary.json_object(folder / "config.json")
+    return input_validation.json_object(folder / "config.json")
 
 
 def weights(folder: Path) -> list[Path]:
@@ -85,7 +85,7 @@ def problem(folder: Path) -> str | None:
         names = {path.name: path.is_file() for path in folder.iterdir()}
         stored = sum(path.stat().st_size for path in weights(folder) if path.is_file())
     except OSError as error:
-        return f"cannot be read: {boundary.reason(error)}"
+        return f"cannot be read: {input_validation.reason(error)}"
     if "adapter_config.json" in names:  # transformers would load what it names, pickles included
         return "is an adapter of another model; merge the two and save the result"
     config = config_of(folder)

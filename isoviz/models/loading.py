@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from isoviz import boundary
+from isoviz import input_validation
 from isoviz.errors import ModelError
 from isoviz.models import families, sources
 from isoviz.models.sources import ModelSource
@@ -112,7 +112,7 @@ def reading(source: ModelSource, part: str = "") -> AbstractContextManager[None]
     Args:
         part: what is read, if not the model itself: "the tokenizer of ".
     """
-    return boundary.parsing(f"{part}'{source.name}' cannot be loaded", "model", ModelError)
+    return input_validation.parsing(f"{part}'{source.name}' cannot be loaded", "model", ModelError)
 
 
 def _mismatch(network: PreTrainedModel, report: Any, part: str) -> Mismatch:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import boundary
+from isoviz import input_validation
 from isoviz.errors import InputError, ModelError, listed, unknown_name
 from isoviz.models import folders
 from isoviz.models.sources import ModelSource
@@ -66,10 +66,10 @@ def describe(folder: Path) -> SentenceModules | None:
     """
     if not folders.module_files(folder):
         return None
-    with boundary.parsing(f"the modules of '{folder}' cannot be read", "model", ModelError):
+    with input_validation.parsing(f"the modules of '{folder}' cannot be read", "model", ModelError):
         listing = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
         modules = [(str(entry["type"]), str(entry["path"])) for entry in listing]
-        settings = boundary.json_object(folder / "config_sentence_transformers.json") or {}
+        settings = input_validation.json_object(folder / "config_sentence_transformers.json") or {}
         if problem := _problem(folder, modules, settings):
             raise ModelError(f"model: '{folder}' {problem}", field="model", advice=_BARE)
         prompts = (settings.get("prompts") or {}).items()
@@ -77,7 +77,7 @@ def describe(folder: Path) -> SentenceModules | None:
         truncate = settings.get("truncate_dim")
         return SentenceModules(
             names=tuple(name.rpartition(".")[2] for name, _ in modules),
-            pooling=_modes(boundary.json_object(folder / pooled / "config.json") or {}),
+            pooling=_modes(input_validation.json_object(folder / pooled / "config.json") or {}),
             prompts={"query": "", "document": "", **{str(name): str(text or "") for name, text in prompts}},
             default_prompt=settings.get("default_prompt_name"),
             truncate=None if truncate is None else int(truncate),
@@ -156,7 +156,7 @@ def vectors(
     try:
         if max_length is not None:
             model.max_seq_length = min(max_length, model_length or max_length)
-        with boundary.parsing("the texts cannot be embedded", "model", ModelError):
+        with input_validation.parsing("the texts cannot be embedded", "model", ModelError):
             points: NDArray[np.float32] = model.encode(
                 list(texts), prompt_name=prompt, truncate_dim=truncate, batch_size=batch_size, show_progress_bar=False
             ).astype(np.float32, copy=False)
@@ -188,14 +188,14 @@ def _problem(folder: Path, modules: Sequence[tuple[str, str]], settings: Mapping
     if modules[0][1]:
         return f"keeps its transformer in '{modules[0][1]}', an old layout; save it again with sentence-transformers 3 or later"
     for settings_file in folder.glob("sentence_*_config.json"):
-        if "tokenizer_name_or_path" in (boundary.json_object(settings_file) or {}):
+        if "tokenizer_name_or_path" in (input_validation.json_object(settings_file) or {}):
             return f"names a tokenizer elsewhere in {settings_file.name}; save the model again with its own tokenizer"
     for (_, path), name in zip(modules, names, strict=True):
         if name in _WITH_WEIGHTS and not (folder / path / "model.safetensors").is_file():
             pickled = (folder / path / "pytorch_model.bin").exists()
             remark = " (pickled weights are not read, because reading them runs code)" if pickled else ""
             return f"has no {path}/model.safetensors{remark}; save it again with sentence-transformers 3 or later"
-        activation = (boundary.json_object(folder / path / "config.json") or {}).get("activation_function")
+        activation = (input_validation.json_object(folder / path / "config.json") or {}).get("activation_function")
         if name == "Dense" and activation is not None and not _ACTIVATION.fullmatch(str(activation)):
             # the library would put tanh in its place, with a line in the log
             return f"has a Dense module with the activation '{activation}', which is none of torch's"

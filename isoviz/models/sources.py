@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from isoviz import boundary, demo, fence
+from isoviz import allowed_paths, demo, input_validation
 from isoviz.errors import ModelError
 from isoviz.hub import offline
 from isoviz.models import cache, families, folders, hub
@@ -60,8 +60,8 @@ def resolve(model: str, head: HeadKind | None = None, commit: str | None = None)
         return _in_folder(model, "bundled", demo.bundled_model_dir(model), head)
     folder = folder_of(model)
     if folder is not None:
-        if (roots := fence.roots()) is not None:
-            fence.check_contents(folder, roots, "model", ModelError)
+        if (roots := allowed_paths.roots()) is not None:
+            allowed_paths.check_contents(folder, roots, "model", ModelError)
         return _in_folder(model, "local", folder, head)
     if model.startswith(("/", ".", "~", "demo/")) or model.partition("@")[0].count("/") > 1 or not model.strip():
         raise ModelError(
@@ -77,9 +77,9 @@ def folder_of(model: str) -> Path | None:
     Raises:
         ModelError: a path that no disk can have, or that the browser may not read.
     """
-    if fence.roots() is not None and fence.model_folder(model, None, ModelError) is None:
+    if allowed_paths.roots() is not None and allowed_paths.model_folder(model, None, ModelError) is None:
         return None
-    return boundary.folder(model, "model", ModelError)
+    return input_validation.folder(model, "model", ModelError)
 
 
 def refuse_folder(model: str) -> None:
@@ -150,7 +150,7 @@ def _in_folder(
     config = folders.config_of(folder) or {}
     if head and (problem := folders.head_problem(config, head)):
         raise ModelError(f"model: '{place}' {problem}", field="model")
-    with boundary.parsing(f"'{place}' cannot be read", "model", ModelError):
+    with input_validation.parsing(f"'{place}' cannot be read", "model", ModelError):
         size = sum(path.stat().st_size for path in folder.iterdir() if folders.is_wanted(path.name))
         content = fingerprint(folder)
     return ModelSource(name, kind, str(folder), content, folder.name if kind == "cached" else None, size)

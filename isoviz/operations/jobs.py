@@ -9,7 +9,7 @@ from isoviz.cosines import Ruler, results
 from isoviz.demo import EXAMPLE
 from isoviz.errors import InputError
 from isoviz.jobs import queue
-from isoviz.jobs.kinds import Job, JobKind, Lane
+from isoviz.jobs.kinds import Job, JobKind, Pool
 from isoviz.operations.measure import Progress
 from isoviz.operations.ruler import Known, of_set
 
@@ -68,7 +68,7 @@ RULER: Final = JobKind(
     room=__name__,
     work=_work,
     results=results.STORE,
-    lane=Lane("rulers", cores=2),
+    pool=Pool("rulers", cores=2),
     warm_seconds=60.0,
     memory_field="vectors",
     memory_advice="Take fewer rows, or close other programs that use memory.",

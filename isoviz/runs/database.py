@@ -34,7 +34,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, Programmin
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.sql import ColumnElement
 
-from isoviz import boundary
+from isoviz import input_validation
 from isoviz.errors import StoreError, install, listed
 from isoviz.home import exposed, home, make_private
 from isoviz.runs import schema
@@ -253,7 +253,7 @@ def _parse(url: str) -> URL:
     if parsed.drivername in ("sqlite", "sqlite+pysqlite"):
         if parsed.database in (None, "", ":memory:") or str(parsed.database).startswith("file:"):
             raise StoreError("a SQLite store must be a file, because workers are separate processes: sqlite:///FILE")
-        file = boundary.path(str(parsed.database), "store")
+        file = input_validation.path(str(parsed.database), "store")
         return parsed.set(drivername="sqlite+pysqlite", database=str(file))
     raise StoreError(f"a store cannot be '{parsed.drivername}' (allowed: a folder, sqlite:///FILE, postgresql://…)")
 

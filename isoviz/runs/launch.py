@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import psutil
 
-from isoviz import boundary, errors, fence
+from isoviz import allowed_paths, errors, input_validation
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, IsoVizError, shortened
 from isoviz.events import ENDINGS, Event, parse_event
@@ -89,8 +89,8 @@ def checked_file(file: str) -> tuple[Path, str, int]:
     """
     import yaml  # not in the core installation
 
-    path = boundary.file(fence.resolve(file, "accelerate_config"), "accelerate_config").resolve()
-    with boundary.parsing(f"{path.name} cannot be read as YAML", "accelerate_config"):
+    path = input_validation.file(allowed_paths.resolve(file, "accelerate_config"), "accelerate_config").resolve()
+    with input_validation.parsing(f"{path.name} cannot be read as YAML", "accelerate_config"):
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     found = content if isinstance(content, dict) else {}
     kind, processes = found.get("distributed_type", "NO"), found.get("num_processes")

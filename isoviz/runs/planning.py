@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from isoviz import boundary, devices, methods, tasks
+from isoviz import devices, input_validation, methods, tasks
 from isoviz.config import NO_TRACKER, RunConfig
 from isoviz.demo import recorded_demo
 from isoviz.errors import InputError, shortened
@@ -167,7 +167,7 @@ def expand(
     tracking.check(common.get("report_to", NO_TRACKER))
     if not common.get("lora_rank"):  # without LoRA, its settings have no effect and must not distinguish setups
         common = {name: value for name, value in common.items() if not name.startswith("lora_")}
-    folder = str(boundary.path(data, "data").resolve()) if data else None
+    folder = str(input_validation.path(data, "data").resolve()) if data else None
     known = {slug: _task(slug, folder, own, checks) for slug in tasks}
     if folder is not None and all(task.generated for task in known.values()):
         slug = next(iter(known))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from isoviz import boundary, tasks
+from isoviz import input_validation, tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.jobs.kinds import ENCODERS, GIB, Job, JobKind
@@ -42,7 +42,7 @@ def save(run: RunRow, folder: Path, target: str) -> Path:
         InputError: the run has not finished or has no weights, its method is not affine, or the target is not empty.
     """
     order = request(run, folder)
-    out = boundary.new_folder(target, "out", empty=True)
+    out = input_validation.new_folder(target, "out", empty=True)
     _write(order, out, out.name)
     return out
 
@@ -94,7 +94,7 @@ SAVE: Final = JobKind(
     room=__name__,
     work=_work,
     results=ResultStore("models", lambda: 4 * GIB, most=10),
-    lane=ENCODERS,
+    pool=ENCODERS,
     memory=2 * GIB,
 )
 """Jobs for `request(run, folder)`; the result has the array `archive`, a zip archive."""

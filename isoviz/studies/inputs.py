@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from isoviz import boundary
+from isoviz import input_validation
 from isoviz.errors import InputError
 
 SETTINGS: Final = MappingProxyType(
@@ -34,17 +34,17 @@ class NamedModel:
     def read(cls, text: str) -> NamedModel:
         """Parse `MODEL` or `NAME=MODEL`. A directory without a name is named by its last part, because records contain no paths."""
         name, mark, model = text.partition("=")
-        if not mark or boundary.folder(text, "model") is not None:
+        if not mark or input_validation.folder(text, "model") is not None:
             name, model = "", text
         elif not name.strip() or not model.strip():
             raise InputError(f"model: expected MODEL or NAME=MODEL (got '{text}')", field="model")
-        folder = boundary.folder(model, "model")
+        folder = input_validation.folder(model, "model")
         return cls(model, name or (model if folder is None else folder.resolve().name))
 
     @property
     def argument(self) -> str:
         """Command-line argument for use on another machine."""
-        return self.source if boundary.folder(self.source, "model") is None else f"{self.name}=DIR"
+        return self.source if input_validation.folder(self.source, "model") is None else f"{self.name}=DIR"
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ STUDY: Final = JobKind(
     room=__name__,
     work=_compute,
     results=ResultStore("studies"),
-    lane=ENCODERS,
+    pool=ENCODERS,
     memory_advice="Choose the quick scale, or close other programs that use memory.",
 )
 """Jobs for `request_of`; the result is `{"result": a Result as JSON}`."""
@@ -75,6 +75,6 @@ def _profile(job: Job) -> None:
 
 
 PROFILES: Final = JobKind(
-    name="layer_profiles", room=__name__, work=_profile, results=ResultStore("studies"), lane=ENCODERS
+    name="layer_profiles", room=__name__, work=_profile, results=ResultStore("studies"), pool=ENCODERS
 )
 """Jobs for `{"runs": [id, …]}`: write a layer profile into the folder of each run with weights; the result is `{"measured": run ids}`."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import boundary
+from isoviz import input_validation
 from isoviz.errors import InputError, listed, shortened
 from isoviz.metrics.cloud import blocks
 from isoviz.tables import catalogue
@@ -39,7 +39,7 @@ def read(name: str | Path, array: str | None = None, field: str = "embeddings") 
     Raises:
         InputError: no such file, another format, several arrays, pickled objects, or another shape.
     """
-    path = boundary.file(name, field)
+    path = input_validation.file(name, field)
     shown = f"'{shortened(path.name)}'"
     with catalogue.naming_field(field):
         format = catalogue.identified(path, "array")

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from isoviz import boundary
+from isoviz import input_validation
 from isoviz.catalogues import discover
 from isoviz.errors import DataError, InputError, install, shortened
 from isoviz.home import home, make_private
@@ -167,7 +167,7 @@ def unpacked(path: Path, format: Format) -> Iterator[Path]:
 def parsing(path: Path, format: Format) -> Iterator[None]:
     """Wrap the parsing of a file: every exception becomes a `DataError` about the file."""
     shown = f"'{shortened(path.name)}'"
-    with boundary.parsing(f"{shown} cannot be read as {format.title}", "data", DataError):
+    with input_validation.parsing(f"{shown} cannot be read as {format.title}", "data", DataError):
         try:
             yield
         except UnicodeDecodeError:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from isoviz import boundary
+from isoviz import input_validation
 from isoviz.errors import shortened
 from isoviz.tables import catalogue
 from isoviz.tables.protocol import Format, Holds, refused
@@ -34,7 +34,7 @@ def read(name: str | Path, field: str, as_text: Collection[str] = (), wanted: Se
     """
     if (source := catalogue.remote(str(name))) is not None:
         return source(field)
-    path = boundary.file(name, field)
+    path = input_validation.file(name, field)
     with catalogue.naming_field(field):
         return file_table(path, as_text=as_text, wanted=wanted)
 

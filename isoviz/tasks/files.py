@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isoviz import boundary
+from isoviz import input_validation
 from isoviz.errors import DataError, listed
 from isoviz.tables import catalogue, formats, hub_rows, json_rows
 from isoviz.tables.protocol import refused
@@ -76,7 +76,7 @@ def find(folder: str | Path, task: Task) -> dict[str, tuple[Path, ...]]:
     Args:
         task: whose name of the validation split counts beside `validation`, and whose extra splits are taken if there.
     """
-    root = boundary.folder(folder, "data", DataError)
+    root = input_validation.folder(folder, "data", DataError)
     if root is None:
         raise refused(f"'{folder}' is not a folder that this machine can read")
     paths_of: dict[str, tuple[Path, ...]] = {}
@@ -107,7 +107,7 @@ def of_split(root: Path, split: str) -> tuple[Path, ...]:
     elif len(matches) > 1:
         names = listed(path.name for path in matches)
         raise refused(f"several files for the {split} split in '{root}' ({names}); keep one")
-    return tuple(boundary.file(path, "data", DataError) for path in matches)
+    return tuple(input_validation.file(path, "data", DataError) for path in matches)
 
 
 def read(paths: Sequence[Path], places: Mapping[str, str], pick: Pick | None = None) -> pd.DataFrame:
@@ -151,7 +151,7 @@ def tabular(path: Path, rows: int | None = None, as_text: Collection[str] = ()) 
     """
     import pandas as pd
 
-    boundary.file(path, "data", DataError)
+    input_validation.file(path, "data", DataError)
     format = catalogue.identified(path, "table")
     if format.slug != "jsonl":
         frame: pd.DataFrame = formats.file_table(path, rows, as_text, ("table",)).to_pandas()
@@ -197,7 +197,7 @@ def _read_parquet(paths: Sequence[Path], places: Mapping[str, str], pick: Pick |
     import pyarrow.parquet
 
     with catalogue.parsing(paths[0], catalogue.catalogue()["parquet"]):
-        files = [pyarrow.parquet.ParquetFile(boundary.file(path, "data", DataError)) for path in paths]
+        files = [pyarrow.parquet.ParquetFile(input_validation.file(path, "data", DataError)) for path in paths]
         total = sum(file.metadata.num_rows for file in files)
         rows = np.arange(total) if pick is None else pick(total)
         tables = []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isoviz import boundary
+from isoviz import input_validation
 from isoviz.errors import DataError, InputError, listed, shortened
 from isoviz.tasks import checking, files
 from isoviz.tasks.protocol import HEAD_KINDS, OWN, SPLITS, TRAIN, VALIDATION, HeadKind, OwnTask, Task
@@ -81,20 +81,20 @@ def find(data: str | Path | None) -> dict[str, tuple[Path, ...]]:
     """The files of own data: `train` and `validation` of a folder, its `train` only, or the one file there is."""
     if data is None:
         raise DataError.at("data", "own data need a file or a folder")
-    path, allowed = boundary.path(data, "data", DataError), ", ".join(files.allowed())
+    path, allowed = input_validation.path(data, "data", DataError), ", ".join(files.allowed())
     if path.is_file():
         if not files.is_table(path):
             ending = path.suffix or "nothing"
             raise DataError.at("data", f"'{path.name}' ends in '{ending}' (allowed: {allowed})")
         return {TRAIN: (path,)}
-    if boundary.folder(path, "data", DataError) is None:
+    if input_validation.folder(path, "data", DataError) is None:
         raise DataError.at("data", f"'{shortened(data)}' is not a file or folder that this machine can read")
     splits = {split: paths for split in SPLITS if (paths := files.of_split(path, split))}
     if TRAIN in splits:
         return splits
     tables = [file for file in path.iterdir() if files.is_table(file)]
     if len(tables) == 1:
-        return {TRAIN: (boundary.file(tables[0], "data", DataError),)}
+        return {TRAIN: (input_validation.file(tables[0], "data", DataError),)}
     raise DataError.at(
         "data",
         f"'{data}' has {len(tables) or 'no'} data files and none is named train (allowed: one file, or train and "

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import boundary
+from isoviz import input_validation
 from isoviz.errors import InputError, listed, shortened
 from isoviz.home import home, make_private
 from isoviz.tables import arrays, catalogue, formats, stores, text_files
@@ -101,7 +101,7 @@ def points_of(name: str, column: str | None, field: str, skip_bad: bool = False)
             rows = Rows([found.column], field, skip_bad)
             return _spooled(rows, found.pieces), rows.names
     if catalogue.remote(name) is None:
-        path = boundary.file(name, field)
+        path = input_validation.file(name, field)
         with catalogue.naming_field(field):
             format = catalogue.identified(path, "table", "vectors", "array")
             packed = 4 if path.suffix.lower() == catalogue.GZIP else 1

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import boundary
+from isoviz import input_validation
 from isoviz.errors import InputError, listed, shortened
 from isoviz.tables import arrays, catalogue, formats, stores
 from isoviz.tables.kinds.page import SAVED_FROM
@@ -114,7 +114,7 @@ def holds(path: str, field: str, wanted: Sequence[Holds] = ()) -> Holds:
     if catalogue.remote(path) is not None:
         return "table"
     with catalogue.naming_field(field):
-        return catalogue.identified(boundary.file(path, field), *wanted).holds
+        return catalogue.identified(input_validation.file(path, field), *wanted).holds
 
 
 def _vectors_of(

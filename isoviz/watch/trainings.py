@@ -14,9 +14,9 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from isoviz.boundary import MOST_JSON
 from isoviz.errors import InputError, input_error, shortened
 from isoviz.home import home, make_private
+from isoviz.input_validation import MOST_JSON
 from isoviz.watch.collapse import Kind
 
 SUFFIX: Final = ".jsonl"

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import __version__, boundary
+from isoviz import __version__, input_validation
 from isoviz.errors import InputError, listed
 from isoviz.watch import trainings
 from isoviz.watch.collapse import KINDS, Alarm, CollapseTest
@@ -107,7 +107,9 @@ class Watch:
         self.warmup, self.measure_every, self.window = warmup, measure_every, window
         self.store: Path | None = None
         if store:
-            self.store = trainings.default_folder() if store is True else boundary.path(store, "store").absolute()
+            self.store = (
+                trainings.default_folder() if store is True else input_validation.path(store, "store").absolute()
+            )
         if self.store is not None and self.store.suffix != trainings.SUFFIX and self.store.is_file():
             raise InputError(
                 f"store: a file must end in {trainings.SUFFIX}, got '{self.store.name}'; or name a folder",

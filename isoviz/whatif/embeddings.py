@@ -303,5 +303,5 @@ def _work(job: Job) -> None:
     job.publish(*compute(EncodingRequest(**job.request), job.report))
 
 
-ENCODING: Final = JobKind(name="encoding", room=__name__, work=_work, results=STORE, lane=ENCODERS, prepare=PREPARE)
+ENCODING: Final = JobKind(name="encoding", room=__name__, work=_work, results=STORE, pool=ENCODERS, prepare=PREPARE)
 """Jobs for an `EncodingRequest`."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from isoviz import metrics, posthoc, vectors
 from isoviz.errors import InputError
 from isoviz.exploring.jobs import PREPARE
-from isoviz.jobs.kinds import Job, JobKind, Lane
+from isoviz.jobs.kinds import Job, JobKind, Pool
 from isoviz.metrics.cloud import resolution
 from isoviz.metrics.measuring import reading_of
 from isoviz.metrics.moments import WHITENED
@@ -428,7 +428,7 @@ LAYER: Final = JobKind(
     room=__name__,
     work=_train,
     results=STORE,
-    lane=Lane("layers", cores=2),
+    pool=Pool("layers", cores=2),
     prepare=PREPARE,
     warm_seconds=60.0,
 )

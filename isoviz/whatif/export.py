@@ -267,7 +267,7 @@ EXPORTED: Final = ResultStore("exports", lambda: 4 * GIB, most=10)
 """Models to download."""
 
 EXPORT: Final = JobKind(
-    name="export", room=__name__, work=_work, results=EXPORTED, lane=ENCODERS, prepare=PREPARE, memory=2 * GIB
+    name="export", room=__name__, work=_work, results=EXPORTED, pool=ENCODERS, prepare=PREPARE, memory=2 * GIB
 )
 """`{"order": from `spec_of_run` or `spec_of_model`, "origin": an `Origin`}` with `W`, `b` and
 perhaps `rows`; the result has `ARCHIVE`, and a `warning` where `rows` are probably not the model's."""

@@ -111,6 +111,6 @@ def _work(job: Job) -> None:
 
 
 ENCODED: Final = JobKind(
-    name="encoded texts", room=__name__, work=_work, results=STORE, lane=ENCODERS, prepare=PREPARE, warm_seconds=60.0
+    name="encoded texts", room=__name__, work=_work, results=STORE, pool=ENCODERS, prepare=PREPARE, warm_seconds=60.0
 )
 """Jobs for a `TextsRequest`; `isoviz.vectors.load` reads the result."""

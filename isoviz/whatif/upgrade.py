@@ -8,7 +8,7 @@ import numpy as np
 
 from isoviz import vectors
 from isoviz.errors import InputError
-from isoviz.jobs.kinds import GIB, Job, JobKind, Lane
+from isoviz.jobs.kinds import GIB, Job, JobKind, Pool
 from isoviz.posthoc.export import Effect, Origin, as_numpy
 from isoviz.readouts.upgrade import Map, Upgrade, upgrade
 from isoviz.vectors.sets import VectorSet
@@ -64,7 +64,7 @@ UPGRADE: Final = JobKind(
     room=__name__,
     work=_work,
     results=EXPORTED,
-    lane=Lane("upgrades", cores=2),
+    pool=Pool("upgrades", cores=2),
     memory=2 * GIB,
     memory_field="new",
 )

@@ -193,7 +193,7 @@ def becomes(page: Page, read: Callable[[], object], expected: object) -> None:
     assert value == expected
 
 
-def steady(page: Page, read: Callable[[], Value], times: int = 10) -> Value:
+def stable(page: Page, read: Callable[[], Value], times: int = 10) -> Value:
     """Returns `read()` once it has been stable for several reads, a tenth of a second apart."""
     deadline = time.monotonic() + PATIENCE / 1000
     value, same = read(), 0

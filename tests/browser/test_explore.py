@@ -7,7 +7,7 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import LONG, OpenTab, Server, becomes, fits, steady
+from tests.browser.conftest import LONG, OpenTab, Server, becomes, fits, stable
 
 
 def lines(page: Page) -> list[tuple[str, list[int], int]]:
@@ -36,7 +36,7 @@ def test_look_progress_profile_and_the_same_by_its_address(server: Server, open_
     expect(page.locator(".js-plotly-plot")).to_have_count(2)  # the other sections are folded
     page.locator(".st-key-explore_show_figures summary").click()
     expect(page.locator(".js-plotly-plot")).to_have_count(6)
-    shown = steady(page, lambda: lines(page))
+    shown = stable(page, lambda: lines(page))
     depth = shown[0][1][-1]
     assert [name for name, _, _ in shown] == ["first token [CLS]", "mean of the tokens", "every token"]
     assert depth >= 2 and all(layers == list(range(depth + 1)) for _, layers, _ in shown)

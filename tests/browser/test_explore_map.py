@@ -27,7 +27,7 @@ from tests.browser.conftest import (
     hovered,
     keep_view,
     save_page,
-    steady,
+    stable,
 )
 
 ROWS = 100
@@ -66,7 +66,7 @@ def area_of(page: Page) -> dict[str, float]:
     expect(page.locator("[data-testid=stDataFrame]").first).to_be_attached(timeout=LONG)  # tables come last
     area = page.locator(".ivz-map-plot .nsewdrag").first
     area.scroll_into_view_if_needed()
-    box = steady(page, area.bounding_box)
+    box = stable(page, area.bounding_box)
     assert box is not None
     return {**box}
 
@@ -97,7 +97,7 @@ def test_film_moves_the_points_keeps_what_is_selected_and_is_saved(
     }"""
     faint = "(part) => part.some((value, i) => i % 4 === 3 && value < 128)"
     page.wait_for_function(f"() => document.querySelector('.ivz-map-points').layer.colours.some({faint})")
-    begin = steady(page, lambda: page.evaluate(state))
+    begin = stable(page, lambda: page.evaluate(state))
     page.get_by_label("Layer", exact=True).and_(page.locator(".ivz-map-film input")).fill("0")
     expect(page.locator(".ivz-map-film output")).to_have_text("layer 0")
     moved = page.evaluate(state)
@@ -153,7 +153,7 @@ def test_lasso_own_sentence_address_and_files(server: Server, open_tab: OpenTab,
     summary = selected.inner_text()
     assert 0 < int(summary.split()[0]) < ROWS
     expect(page).to_have_url(re.compile("explore_lasso="))
-    steady(page, lambda: page.url)  # drawing it again is no new selection
+    stable(page, lambda: page.url)  # drawing it again is no new selection
 
     # the same in a fresh session, on a telephone at night
     other = open_tab(f"{page.url}&explore_colour=length", dark=True, width=390)
@@ -246,10 +246,10 @@ def test_points_are_where_the_axes_say_and_move_with_them(server: Server, open_t
     page.mouse.move(box["x"] + 100, box["y"] + 70, steps=5)
     page.mouse.up()
     becomes(page, lambda: page.evaluate(RANGES) == pytest.approx(initial), False)
-    panned = steady(page, lambda: page.evaluate(RANGES))
+    panned = stable(page, lambda: page.evaluate(RANGES))
     page.mouse.wheel(0, -200)
     becomes(page, lambda: page.evaluate(RANGES) == pytest.approx(panned), False)
-    before = steady(page, lambda: page.evaluate(RANGES))
+    before = stable(page, lambda: page.evaluate(RANGES))
 
     def inner() -> tuple[bool, list[dict[str, Any]]]:
         at = area.bounding_box()
@@ -261,7 +261,7 @@ def test_points_are_where_the_axes_say_and_move_with_them(server: Server, open_t
     page.locator('.ivz-map-plot .modebar-btn[data-val="lasso"]').click(force=True)
     draw_around(page)
     expect(page.get_by_text(f"of {ROWS} points selected")).to_be_visible()
-    assert steady(page, lambda: page.evaluate(RANGES)) == pytest.approx(before)  # the pan stays
+    assert stable(page, lambda: page.evaluate(RANGES)) == pytest.approx(before)  # the pan stays
     page.get_by_role("button", name="Clear", exact=True).click()
     expect(page.get_by_text(f"of {ROWS} points selected")).to_have_count(0)
     area_of(page)  # the button was below it
@@ -275,11 +275,11 @@ def test_points_are_where_the_axes_say_and_move_with_them(server: Server, open_t
     page.get_by_role("slider", name="Layer").first.focus()
     page.keyboard.press("ArrowLeft")
     page.wait_for_function(f"(before) => JSON.stringify(({RANGES})()) !== JSON.stringify(before)", arg=before)
-    initial = steady(page, lambda: page.evaluate(RANGES))
-    steady(page, area.bounding_box)
+    initial = stable(page, lambda: page.evaluate(RANGES))
+    stable(page, area.bounding_box)
     area.hover()
     page.mouse.wheel(0, -300)
     becomes(page, lambda: page.evaluate(RANGES) == pytest.approx(initial), False)
-    steady(page, lambda: page.evaluate(RANGES))  # plotly ends a turn of the wheel a little later
+    stable(page, lambda: page.evaluate(RANGES))  # plotly ends a turn of the wheel a little later
     page.locator('.ivz-map-plot .modebar-btn[data-title="Reset axes"]').click(force=True)
     becomes(page, lambda: page.evaluate(RANGES), pytest.approx(initial))

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 
 from dashboard.components import HERE
 from isoviz.events import Stopped
-from tests.browser.conftest import BRIGHTNESS, PATIENCE, OpenTab, Server, becomes, hovered, steady
+from tests.browser.conftest import BRIGHTNESS, PATIENCE, OpenTab, Server, becomes, hovered, stable
 from tests.story import Story
 
 
@@ -31,7 +31,7 @@ def zoom_into(page: Page, name: str, start: float, end: float) -> None:
     """Drag a rectangle over a figure, from `start` to `end` of its width; wait until plotly has taken it."""
     drag = plot(page, name).locator(".nsewdrag").first
     drag.scroll_into_view_if_needed()
-    steady(page, page.locator(f"[data-figure={name}]").bounding_box)
+    stable(page, page.locator(f"[data-figure={name}]").bounding_box)
     box = drag.bounding_box()
     assert box is not None
     script = "plot => { plot.on('plotly_relayout', (change) => { plot.zoomed ||= 'xaxis.range[0]' in change; }); }"
@@ -117,15 +117,15 @@ def test_polling_pauses_in_a_hidden_tab_and_stops_when_the_run_ends(server: Serv
         "() => { Object.defineProperty(document, 'hidden', { configurable: true, get: () => true });"
         " document.dispatchEvent(new Event('visibilitychange')) }"
     )
-    asleep = steady(page, lambda: len(requests))
+    asleep = stable(page, lambda: len(requests))
     run.walk(4, 6)
-    assert steady(page, lambda: len(requests)) == asleep
+    assert stable(page, lambda: len(requests)) == asleep
     page.evaluate("() => { delete document.hidden; document.dispatchEvent(new Event('visibilitychange')) }")
     wait_for_points(page, "loss", "total loss", 6)
     run.walk(7, run.total).finish()
     expect(page.locator(".ivz-status")).to_have_text("finished")
     expect(page.get_by_role("button", name="Run again")).to_be_visible()
-    steady(page, lambda: len(requests), times=15)
+    stable(page, lambda: len(requests), times=15)
 
 
 def test_the_matrix_shows_the_stored_values_epoch_by_epoch(server: Server, open_tab: OpenTab) -> None:

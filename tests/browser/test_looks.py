@@ -7,7 +7,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import OpenTab, Server, becomes, steady
+from tests.browser.conftest import OpenTab, Server, becomes, stable
 from tests.dashboard.made_up import config, finish
 from tests.story import Story
 
@@ -76,7 +76,7 @@ def test_a_press_on_a_mark_opens_its_run_also_on_a_phone(server: Server, open_ta
     becomes(page, lambda: page.evaluate(OVERLAP), False)
     mark = page.locator(".st-key-tradeoffs_tradeoff .js-plotly-plot .point").last
     mark.scroll_into_view_if_needed()
-    box = steady(page, mark.bounding_box)
+    box = stable(page, mark.bounding_box)
     assert box is not None
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.wait_for_function("() => location.pathname.endsWith('/run') && location.search.startsWith('?id=')")

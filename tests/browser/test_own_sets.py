@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import LONG, OpenTab, Server, becomes, steady
+from tests.browser.conftest import LONG, OpenTab, Server, becomes, stable
 
 COLOURS = """() => new Set(document.querySelector(".ivz-map-points").layer.parts.flatMap((part, place) => {
   const bytes = document.querySelector(".ivz-map-points").layer.colours[place];
@@ -52,7 +52,7 @@ def test_vectors_with_labels_are_uploaded_coloured_transformed_and_restored(
     becomes(page, lambda: page.evaluate(COLOURS), 3)
     expect(page).to_have_url(re.compile("explore_vectors=[0-9a-f]{32}"))
 
-    address = steady(page, lambda: page.url)
+    address = stable(page, lambda: page.url)
     expect(page.get_by_role("progressbar")).to_have_count(0, timeout=LONG)  # a click in a rerun may be lost
     page.get_by_role("link", name="Transform in What-if").click()
     page.get_by_role("button", name="Prepare files").click(timeout=LONG)

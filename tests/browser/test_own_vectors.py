@@ -150,7 +150,8 @@ def test_a_file_dropped_on_another_part_is_opened(lab: Page) -> None:
         }""",
         base64.b64encode(saved(points)).decode(),
     )
-    lab.wait_for_function("vectors.opened?.name === 'anywhere.npy'")
+    # the page forbids eval, which Playwright's own waiting needs
+    becomes(lab, lambda: lab.evaluate("vectors.opened?.name"), "anywhere.npy")
     assert lab.locator(".ivv-shown").is_visible() and lab.evaluate("location.hash") == "#vectors"
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import LONG, POINTS, OpenTab, Server, becomes, fits, save_page, steady
+from tests.browser.conftest import LONG, POINTS, OpenTab, Server, becomes, fits, save_page, stable
 from tests.tiny import TinyModels
 from tests.whatif.trained import train
 
@@ -31,7 +31,7 @@ def tile(page: Page, label: str) -> str:
 def ready(page: Page) -> None:
     expect(page.get_by_role("heading", name="Make it a run")).to_be_visible(timeout=LONG)
     # the marks of a new answer come a little after its first numbers
-    becomes(page, lambda: steady(page, page.get_by_text("pending").count), 0)
+    becomes(page, lambda: stable(page, page.get_by_text("pending").count), 0)
 
 
 def test_a_slider_its_numbers_its_address_and_its_downloads(

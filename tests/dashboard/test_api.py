@@ -18,7 +18,7 @@ import isoviz
 from dashboard.server import api_routes, routes
 from dashboard.server.authentication import Authentication
 from dashboard.shared import resources, visitor
-from isoviz import fence
+from isoviz import allowed_paths
 from isoviz.access import service as access
 from isoviz.access.allowed_hosts import API_WRITES, READ_ONLY, AllowedHosts
 from isoviz.access.policy import ROOTS
@@ -121,7 +121,9 @@ def test_the_ruler_of_a_file_and_of_texts_only_below_the_roots(
         (folder / "own.txt").write_text("\n".join(f"The cat number {row} sleeps in the house." for row in range(30)))
     assert call(signed_in(client, Role.VIEWER), "ruler", model="demo/tiny-bert")[0] == 403
     signed_in(client, Role.RUNNER)
-    monkeypatch.setattr(fence, "_allowed_roots", lambda: resources._roots())  # as `guard_files` does in the server
+    monkeypatch.setattr(
+        allowed_paths, "_allowed_roots", lambda: resources._roots()
+    )  # as `guard_files` does in the server
     for field, name, more in (("embeddings", "points.npy", {}), ("texts", "own.txt", {"model": "demo/tiny-bert"})):
         status, refused = call(client, "ruler", **more, **{field: str(tmp_path / name)})
         assert (status, refused["field"]) == (400, field)

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.server import announcing, routes
 from dashboard.shared import menu, resources, watched
-from isoviz import demo, fence
+from isoviz import allowed_paths, demo
 from isoviz.__main__ import main
 from isoviz.commands import app as app_command
 from isoviz.runs.store import Store
@@ -150,7 +150,7 @@ def test_a_file_outside_the_readable_folders_is_not_shown(
     assert "cannot be read from the browser" in problem and str(outside.file) not in problem
     monkeypatch.setenv("ISOVIZ_ROOTS", str(tmp_path / "home"))
     assert watched.found().trainings == {}
-    assert fence.roots() is not None
+    assert allowed_paths.roots() is not None
 
 
 def test_other_files_are_named_in_one_line(open_page: OpenPage, elsewhere: Path) -> None:

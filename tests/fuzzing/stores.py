@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from hypothesis import strategies as st
 
-from isoviz import fence, vectors
+from isoviz import allowed_paths, vectors
+from isoviz.allowed_paths import Roots
 from isoviz.errors import LONGEST, InputError
-from isoviz.fence import Roots
 from isoviz.tables import stores
 from tests.fuzzing import nasty
 from tests.stores.made import duckdb, sqlite_vec
@@ -70,7 +70,7 @@ def check(address: str, folder: Path) -> str:
     """
     with contextlib.suppress(ValueError):
         asked = stores.is_store(address) and stores.title(address).partition("://")[2].startswith(_CLOSED)
-        fence.restrict_to(None if asked else lambda: Roots((folder,)))
+        allowed_paths.restrict_to(None if asked else lambda: Roots((folder,)))
     try:
         read = vectors.read(address)
     except InputError as error:
@@ -78,6 +78,6 @@ def check(address: str, folder: Path) -> str:
         assert SECRET not in str(error) or not stores.is_store(address), f"the password: {error}"
         return "refused"
     finally:
-        fence.restrict_to(None)
+        allowed_paths.restrict_to(None)
     assert SECRET not in read.name, "the password"
     return "read"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
-from isoviz import boundary
+from isoviz import input_validation
 from isoviz.errors import LONGEST, InputError, listed, one_line, shortened
 from isoviz.models import sources
 from isoviz.tables.stores import catalogue
@@ -157,20 +157,20 @@ def test_paths_that_no_disk_can_hold(tmp_path: Path) -> None:
         str(tmp_path / "loop" / "x"),
     ):
         with pytest.raises(InputError) as refusal:
-            boundary.path(path, "data")
+            input_validation.path(path, "data")
         assert refusal.value.field == "data" and str(refusal.value).startswith("data: ")
-    assert boundary.path(tmp_path / "absent" / "too", "data").name == "too"
-    assert boundary.folder(tmp_path / "absent", "data") is None
+    assert input_validation.path(tmp_path / "absent" / "too", "data").name == "too"
+    assert input_validation.folder(tmp_path / "absent", "data") is None
 
 
 def test_numbers_are_finite_and_fit(tmp_path: Path) -> None:
-    assert boundary.number("1e-8") == 1e-8 and boundary.whole_number("-3") == -3
+    assert input_validation.number("1e-8") == 1e-8 and input_validation.whole_number("-3") == -3
     for text in ("1e309", "nan", "-inf", "", "9" * 400, "x"):
         with pytest.raises(ValueError, match="finite"):
-            boundary.number(text)
+            input_validation.number(text)
     for text in ("9" * 400, "9" * 5000, "2147483648", "1.5", ""):
         with pytest.raises(ValueError, match="whole number"):
-            boundary.whole_number(text)
+            input_validation.whole_number(text)
 
 
 @pytest.mark.timeout(300)

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from isoviz.errors import InputError
-from isoviz.jobs.kinds import Job, JobKind, Lane
+from isoviz.jobs.kinds import Job, JobKind, Pool
 from isoviz.jobs.results import ResultStore
 
 STORE = ResultStore("light", most=4)
-LANE = Lane("light")
+POOL = Pool("light")
 
 
 def work(job: Job) -> None:
@@ -52,16 +52,16 @@ def work(job: Job) -> None:
 PREPARE = f"{__name__}:ready"
 
 
-def kind(name: str, lane: Lane, **more: Any) -> JobKind:
+def kind(name: str, pool: Pool, **more: Any) -> JobKind:
     return JobKind(
-        **{"name": name, "room": __name__, "work": work, "results": STORE, "lane": lane, "memory": 0, **more}
+        **{"name": name, "room": __name__, "work": work, "results": STORE, "pool": pool, "memory": 0, **more}
     )
 
 
-LIGHT = kind("light", LANE, prepare=PREPARE, memory_field="rows", memory_advice="Take fewer.")
-WARM = kind("warm", Lane("warm"), warm_seconds=600.0)
-OTHER = kind("other", LANE)
-BROKEN = kind("broken", Lane("broken"), room="tests.jobs.no_such_room")
+LIGHT = kind("light", POOL, prepare=PREPARE, memory_field="rows", memory_advice="Take fewer.")
+WARM = kind("warm", Pool("warm"), warm_seconds=600.0)
+OTHER = kind("other", POOL)
+BROKEN = kind("broken", Pool("broken"), room="tests.jobs.no_such_room")
 
 
 def ready() -> None:

@@ -101,7 +101,7 @@ def test_lane_has_a_limit_and_every_waiter_is_shown(busy: Path) -> None:
     time.sleep(0.01)
     queue.start(OTHER, "third", {})
     queue.start(WARM, "elsewhere", {})
-    assert settled(WARM, "elsewhere").status == "done", "another lane is not held up"
+    assert settled(WARM, "elsewhere").status == "done", "another pool is not held up"
     second, third = queue.look(LIGHT, "second"), queue.look(OTHER, "third")
     assert (second.status, second.ahead, third.status, third.ahead) == ("waiting", 1, "waiting", 2)
     busy.unlink()

@@ -177,12 +177,12 @@ def test_a_bare_adapter_is_refused(tmp_path: Path, tiny_models: TinyModels) -> N
 def test_a_link_out_of_the_allowed_folders_is_refused(
     tmp_path: Path, tiny_models: TinyModels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from isoviz import fence
+    from isoviz import allowed_paths
 
     folder = make(tmp_path / "allowed" / "model", tiny_models("bert"), dense=8)
     outside = tmp_path / "outside.json"
     (folder / "2_Dense" / "config.json").rename(outside)
     (folder / "2_Dense" / "config.json").symlink_to(outside)
-    fence.restrict_to(lambda: fence.Roots((tmp_path / "allowed",)))
+    allowed_paths.restrict_to(lambda: allowed_paths.Roots((tmp_path / "allowed",)))
     with pytest.raises(ModelError, match="cannot be read from the browser"):
         sources.resolve(str(folder))

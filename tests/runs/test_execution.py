@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from isoviz.boundary import parsing
 from isoviz.config import RunConfig
 from isoviz.errors import DataError, DivergedError, StoreError
 from isoviz.events import Checkpointed, Entered, Event, Finished, Stopped
+from isoviz.input_validation import parsing
 from isoviz.runs.execution import execute, explain
 from isoviz.runs.store import Store
 from tests.runs import fake_training

@@ -19,12 +19,12 @@ import psutil
 import pytest
 
 from dashboard.shared import forms
-from isoviz import fence
+from isoviz import allowed_paths
+from isoviz.allowed_paths import Roots
 from isoviz.config import RunConfig
 from isoviz.devices import Devices, Slot
 from isoviz.errors import DivergedError, InputError, to_json
 from isoviz.events import Event, Stopped
-from isoviz.fence import Roots
 from isoviz.runs import launch
 from isoviz.runs.execution import execute, explain
 from isoviz.runs.launch import LostProcessError
@@ -75,11 +75,11 @@ def test_a_file_that_describes_no_launch_is_refused(tmp_path: Path, text: str, w
 def test_a_file_that_the_browser_may_not_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     (tmp_path / "launch.yaml").write_text("distributed_type: MULTI_CPU\nnum_processes: 2\n")
-    fence.restrict_to(lambda: Roots((tmp_path / "shared",)))
+    allowed_paths.restrict_to(lambda: Roots((tmp_path / "shared",)))
     try:
         assert forms.check_setting("accelerate_config", str(tmp_path / "launch.yaml")).error
     finally:
-        fence.restrict_to(None)
+        allowed_paths.restrict_to(None)
     assert forms.check_setting("accelerate_config", str(tmp_path / "launch.yaml")).error is None
     assert "No file" in str(forms.check_setting("accelerate_config", str(tmp_path / "nowhere.yaml")).error)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from isoviz import fence, vectors
+from isoviz import allowed_paths, vectors
 from isoviz.__main__ import main
+from isoviz.allowed_paths import Roots
 from isoviz.errors import InputError
-from isoviz.fence import Roots
 from isoviz.tables import stores
 from isoviz.vectors import intake, reading
 from isoviz.vectors.intake import ImportRequest
@@ -79,7 +79,7 @@ def test_a_visitor_may_name_what_the_operator_lists(url: str, folder: Path | Non
     inside = Roots(
         (folder or tmp_path,), hosts=(("127.0.0.1", int(url.split(":")[-1].split("/")[0])),) if not folder else ()
     )
-    fence.restrict_to(lambda: inside)
+    allowed_paths.restrict_to(lambda: inside)
     summary = intake.import_file(ImportRequest(file=url))
     assert (summary.kind, summary.n) == ("vectors", N)
     kept = b"".join(content for _, content in snapshot(vectors.STORE.root).values())
@@ -87,7 +87,7 @@ def test_a_visitor_may_name_what_the_operator_lists(url: str, folder: Path | Non
     nearby = Roots(
         (tmp_path,), hosts=(("localhost", None), ("127.0.0.1", 1), ("0.0.1", None), ("127.0.0.1.example", None))
     )
-    fence.restrict_to(lambda: nearby)
+    allowed_paths.restrict_to(lambda: nearby)
     with pytest.raises(InputError, match="ISOVIZ_STORE_HOSTS|cannot be read from the browser"):
         vectors.read(url)
 
@@ -164,7 +164,7 @@ def test_no_name_is_looked_up_before_it_is_allowed(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("socket.getaddrinfo", reached)
     monkeypatch.setattr("socket.create_connection", reached)
-    fence.restrict_to(lambda: Roots((), hosts=(("db.example.org", None), ("db.example.org", 7000))))
+    allowed_paths.restrict_to(lambda: Roots((), hosts=(("db.example.org", None), ("db.example.org", 7000))))
     for host in (
         "example.org",
         "a.db.example.org",

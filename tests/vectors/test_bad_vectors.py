@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from isoviz import fence, vectors
+from isoviz import allowed_paths, vectors
+from isoviz.allowed_paths import Roots
 from isoviz.errors import InputError
-from isoviz.fence import Roots
 from isoviz.vectors import Columns
 
 GOOD = np.arange(24, dtype=np.float32).reshape(8, 3) + 1
@@ -103,7 +103,7 @@ def _cut_off(folder: Path) -> Any:
 
 def _outside(folder: Path) -> Any:
     np.save(folder / "a.npy", GOOD)
-    fence.restrict_to(lambda: Roots((folder / "inside",)))
+    allowed_paths.restrict_to(lambda: Roots((folder / "inside",)))
     return vectors.read(folder / "a.npy")
 
 
@@ -172,7 +172,7 @@ CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
 @pytest.fixture(autouse=True)
 def _fence_open() -> Any:
     yield
-    fence.restrict_to(None)
+    allowed_paths.restrict_to(None)
 
 
 @pytest.mark.parametrize("case", CASES)

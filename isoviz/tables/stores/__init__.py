@@ -4,7 +4,7 @@
 
 Everything reads and never writes. Packages add stores in the entry point group `isoviz.stores`. Of a store with more than `MOST`
 rows, so many are drawn at random unless the address says otherwise: `sample=10000`, `sample=all`, `seed=1`. In a process that is
-restricted to some folders (`isoviz.fence`), a file must be in one of them, and a server on the operator's list.
+restricted to some folders (`isoviz.allowed_paths`), a file must be in one of them, and a server on the operator's list.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import parse_qsl, quote
 
-from isoviz import boundary, fence
+from isoviz import allowed_paths, input_validation
 from isoviz.catalogues import discover
 from isoviz.errors import InputError, install, listed, shortened, unknown_name
 from isoviz.tables.stores.protocol import Address, Store
@@ -106,11 +106,15 @@ def opened(name: str, field: str) -> Iterator[Opened]:
     with _reading(address, store, field), ExitStack() as closing:
         path = None
         if store.local and not address.host:
-            path = boundary.file(address.path, field) if store.local == "file" else boundary.folder(address.path, field)
+            path = (
+                input_validation.file(address.path, field)
+                if store.local == "file"
+                else input_validation.folder(address.path, field)
+            )
             if path is None:
                 raise InputError.at(field, f"no folder '{shortened(address.path)}'")
         else:
-            fence.host(address.host, address.port or store.port, store.port, field)
+            allowed_paths.host(address.host, address.port or store.port, store.port, field)
         for package in store.packages:
             importlib.import_module(package)
             logging.getLogger(package).setLevel(logging.CRITICAL)  # errors arrive as exceptions, logs with tracebacks
@@ -121,7 +125,7 @@ def opened(name: str, field: str) -> Iterator[Opened]:
 def _reading(address: Address, store: type[Store], field: str) -> Iterator[None]:
     """Errors of the client as errors about the address, without user and password."""
     try:
-        with boundary.parsing(f"{shortened(address.title)} cannot be read", field):
+        with input_validation.parsing(f"{shortened(address.title)} cannot be read", field):
             yield
     except ModuleNotFoundError as missing:
         advice = f"run `{install(store.extra)}`"

@@ -21,7 +21,7 @@ TICK = 2.0
 """Seconds between refreshes of what runs and waits."""
 
 
-def steady(draw: Callable[P, R]) -> Callable[P, R]:
+def stable(draw: Callable[P, R]) -> Callable[P, R]:
     """Decorator: draw a part of a page in a separate container."""
 
     @functools.wraps(draw)

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from isoviz import fence
+from isoviz import allowed_paths
 from isoviz.errors import InputError, IsoVizError, shortened
 
 _log = logging.getLogger(__name__)
@@ -43,12 +43,12 @@ def path(text: str | os.PathLike[str], field: str, error: type[InputError] = Inp
 
     Raises:
         error: the name is invalid, the user in `~name` does not exist, links form a loop, or access is denied; for data and
-            models also if the browser may not read there (`isoviz.fence`).
+            models also if the browser may not read there (`isoviz.allowed_paths`).
     """
     name = os.fspath(text)
     shown = f"{field}: '{shortened(name)}'"
     try:
-        checked_path = fence.resolve(name, field, error) if field in _FENCED else Path(name).expanduser()
+        checked_path = allowed_paths.resolve(name, field, error) if field in _FENCED else Path(name).expanduser()
         checked_path.stat()
     except RuntimeError:
         user = shortened(name.split(os.sep)[0])

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from isoviz import fence, tasks
+from isoviz import allowed_paths, tasks
+from isoviz.allowed_paths import Roots
 from isoviz.errors import InputError, ModelError
-from isoviz.fence import Roots
 from isoviz.models import sources
 from isoviz.runs import planning
 from isoviz.tasks import files, own
@@ -33,7 +33,7 @@ def shared(tmp_path: Path) -> Path:
 @pytest.fixture
 def confined(shared: Path) -> None:
     """Confines this process to the shared folder."""
-    fence.restrict_to(lambda: Roots((shared,)))
+    allowed_paths.restrict_to(lambda: Roots((shared,)))
 
 
 def refusal(look: Callable[[], object]) -> str:
@@ -47,8 +47,8 @@ def test_inside_is_read_by_any_spelling(shared: Path, confined: None, monkeypatc
     monkeypatch.setenv("HOME", str(shared))
     monkeypatch.chdir(shared)
     for text in (str(shared / "data"), "data", "./data", "~/data", f"{shared}/link/../data", f"{shared}//data/"):
-        assert fence.resolve(text, "data") == shared / "data", text
-    assert fence.resolve(shared / "link", "data") == shared / "data"
+        assert allowed_paths.resolve(text, "data") == shared / "data", text
+    assert allowed_paths.resolve(shared / "link", "data") == shared / "data"
     assert own.preview(shared / "data").columns == ("text", "label")
 
 
@@ -110,7 +110,7 @@ def test_models(shared: Path, confined: None, tmp_path: Path, tiny_models: TinyM
     for text in (str(tiny_models("bert")), str(tmp_path / "nowhere"), "~root", "./model", "../x", "a/b/c"):
         with pytest.raises(ModelError, match="cannot be read from the browser"):
             sources.resolve(text)
-    with fence.unrestricted():
+    with allowed_paths.unrestricted():
         assert sources.resolve(str(tiny_models("bert"))).kind == "local"
     weights = shared / "model" / "model.safetensors"
     weights.unlink()
@@ -130,14 +130,14 @@ def test_a_hub_id_is_no_folder_outside(
 
 
 def test_without_roots_it_says_how_to_set_them() -> None:
-    fence.restrict_to(lambda: Roots(()))
+    allowed_paths.restrict_to(lambda: Roots(()))
     assert refusal(lambda: own.preview(os.getcwd())) == (
         "data: folders on the server cannot be read from the browser; ask the operator to list them in ISOVIZ_ROOTS"
     )
 
 
 def test_a_refusal_gives_the_command_that_allows_the_folder() -> None:
-    fence.restrict_to(lambda: Roots((Path("/home/ada"), Path("/srv/our data"))))
+    allowed_paths.restrict_to(lambda: Roots((Path("/home/ada"), Path("/srv/our data"))))
     command = "python -m isoviz app --roots /home/ada '/srv/our data' "
     for name, folder in (
         ("/data/reviews", "/data/reviews"),
@@ -148,5 +148,5 @@ def test_a_refusal_gives_the_command_that_allows_the_folder() -> None:
         ("/a\nb", "FOLDER"),
     ):
         with pytest.raises(InputError) as refused:
-            fence.resolve(name, "data")
+            allowed_paths.resolve(name, "data")
         assert (refused.value.advice or "").endswith(command + folder), name

@@ -1,6 +1,6 @@
 """Fields bound to the address keep their position in the page's tree, whatever appears around them.
 
-The browser may stop writing a moved field to the address: see `dashboard.shared.steady`.
+The browser may stop writing a moved field to the address: see `dashboard.shared.stable`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def test_a_part_that_draws_nothing_keeps_the_place_of_what_follows() -> None:
     def page() -> None:
         import streamlit as st
 
-        from dashboard.shared.steady import steady
+        from dashboard.shared.stable import stable
 
-        @steady
+        @stable
         def part(words: str) -> str:
             """Told."""
             if words:
