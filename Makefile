@@ -6,13 +6,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8501
 
-.PHONY: app test check format docs bench core lowest clean
+.PHONY: app test test-all test-nightly check format docs bench core lowest clean
 
 app: $(VENV)/.app
 	$(BIN)/python -m isoviz app --port $(PORT)
 
 # One thread per test process, because several processes share the cores.
 test: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --no-loadscope-reorder
+
+# With the rest of the slow matrices: each method on two processes and on the simulated device, tutorials, containers, Ray.
+test-all: test test-nightly
+test-nightly: export ISOVIZ_TESTS = nightly
+test-nightly: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --no-loadscope-reorder
 
 check: $(VENV)/.dev

@@ -9,12 +9,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import pytest
 from threadpoolctl import threadpool_limits
 
 from isoviz import allowed_paths
-from tests import tiny
+from tests import nightly, tiny
 from tests.lab_package import install_package  # noqa: F401 (a fixture)
 
 if TYPE_CHECKING:
@@ -25,19 +26,25 @@ if TYPE_CHECKING:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
-    """In several processes (`make test`) a file's tests stay together, and so do all that need Chromium: one browser at a time."""
+    """In several processes (`make test`) a file's tests stay together, and all that need Chromium are two groups: two
+    browsers at a time."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return "browser" if file.startswith("tests/browser/") else file
+            return f"browser {crc32(file.encode()) % 2}" if file.startswith("tests/browser/") else file
 
     return Scheduling(config, log)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with a slow test or a browser come first, so that at the end no process works alone on a long one."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Nightly tests are left out unless all are asked for. Files with a slow test or a browser come first, so that at the end no
+    process works alone on a long one."""
+    if nightly.ASKED != "all":
+        rest = {item for item in items if (item.get_closest_marker("nightly") is None) == (nightly.ASKED == "nightly")}
+        config.hook.pytest_deselected(items=[*rest])
+        items[:] = [item for item in items if item not in rest]
     slow = {item.path for item in items if any(map(item.get_closest_marker, ("slow", "browser")))}
     items.sort(key=lambda item: item.path not in slow)
 

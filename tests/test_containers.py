@@ -240,6 +240,7 @@ def test_compose_follows_its_schema_and_has_no_default_password() -> None:
     assert set(volumes) == set(document["volumes"])
 
 
+@pytest.mark.nightly
 def test_the_workers_of_compose_train_what_the_app_queued(image: Image, folder: Path) -> None:
     password, port, programs = "made up", free_port(), installed()
     services = compose(DATABASE_PASSWORD=password)["services"]
@@ -287,6 +288,7 @@ def test_the_workers_of_compose_train_what_the_app_queued(image: Image, folder: 
         assert [worker.returncode for worker in workers] == [0, 0], output
 
 
+@pytest.mark.nightly
 def test_the_space_is_a_read_only_demo_that_can_be_embedded(folder: Path) -> None:
     card = yaml.safe_load((ROOT / "space" / "README.md").read_text().split("---")[1])
     context, root = folder / "space", folder / "space-image"

@@ -8,6 +8,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tests import nightly
+
 FOLDER = Path(__file__).parents[1] / "notebooks"
 MOST_LINES = 40
 SMALLER = ("--max-train 320 --max-eval 200 --epochs 2", "--max-train 64 --max-eval 64 --epochs 1")
@@ -17,7 +19,9 @@ IN_THE_KERNEL = ("!{python} -m isoviz", "%run -m isoviz")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.glob("*.ipynb")))
+@pytest.mark.parametrize(
+    "name", nightly.cases(sorted(path.name for path in FOLDER.glob("*.ipynb")), always=["isobn_run.ipynb"])
+)
 def test_a_notebook_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (FOLDER / name).read_text(encoding="utf-8").replace(*SMALLER)
     notebook = nbformat.reads(text, as_version=4)

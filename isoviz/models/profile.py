@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from isoviz.metrics import zeros
 from isoviz.metrics.cloud import blocks, check_shape, draw
 from isoviz.metrics.measuring import measure_cloud, readings_of
+from isoviz.metrics.moments import prefers_gram
 from isoviz.metrics.protocol import COSTS, QUICK, CloudKind, Cost
 from isoviz.metrics.record import CloudRecord, Reading
 from isoviz.metrics.sample import Sample
@@ -130,10 +131,9 @@ def measure(
 
 def _cloud(views: Views, layer: int, pooling: Pooling) -> tuple[Sample, CloudKind, dict[str, Any]]:
     if pooling == "tokens" and layer in views.tokens:
-        tokens = views.tokens[layer]
-        return (
-            tokens.stream.sample(),
-            "tokens",
-            {"independent": Sample(tokens.one_per_row), "drawn": Sample(tokens.sample)},
-        )
+        tokens, drawn = views.tokens[layer], Sample(views.tokens[layer].sample)
+        # few tokens, all of them drawn: their (n, n) matrix has the same eigenvalues as the sums' (d, d)
+        few = drawn.n == tokens.stream.count and prefers_gram(drawn.n, drawn.d)
+        sample = drawn if few else tokens.stream.sample()
+        return sample, "tokens", {"independent": Sample(tokens.one_per_row), "drawn": drawn}
     return Sample(views.points(layer, pooling)), "rows", {}

@@ -59,6 +59,7 @@ def test_every_section_on_the_simulated_device(tmp_path: Path, gpu: Any) -> None
     assert f"{count} of {count} bars are met." in text and "| istar |" in text and "Not complete" not in text
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_trainer_on_the_cpu(tmp_path: Path) -> None:
     done, record = command(tmp_path, "--quick", "--only", "train")

@@ -96,6 +96,7 @@ def test_the_one_page(visit: Callable[[str], Page], tmp_path: Path) -> None:
         assert in_both_schemes(page) == []
 
 
+@pytest.mark.nightly
 def test_the_documentation(visit: Callable[[str], Page]) -> None:
     folder = built()
     for name in ("index.html", "metrics/index.html", "gallery/explore.html"):

@@ -80,7 +80,7 @@ def test_two_array_tasks_drain_a_queue(array: Start, tmp_path: Path) -> None:
 
 @posix
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the script is for bash")
-@pytest.mark.parametrize("whole_step", [False, True])
+@pytest.mark.parametrize("whole_step", [pytest.param(False, marks=pytest.mark.nightly), True])
 def test_a_task_that_runs_out_of_time_gives_its_run_back(array: Start, tmp_path: Path, whole_step: bool) -> None:
     store = Store(tmp_path / "store")
     (run_id,) = store.create([RunConfig(params=LONG)])

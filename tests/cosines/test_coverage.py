@@ -14,12 +14,16 @@ import pytest
 
 from isoviz import cosines
 from isoviz.cosines.pairs import pairs_of, relation_of
+from tests import nightly
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 DRAWS = 120
 
 
-@pytest.mark.parametrize("name", ["100 pairs", "1 in 1,000 mistaken, 1 % related", "texts in up to 5 pairs"])
+@pytest.mark.parametrize(
+    "name",
+    nightly.cases(["100 pairs", "1 in 1,000 mistaken, 1 % related", "texts in up to 5 pairs"], always=["100 pairs"]),
+)
 def test_intervals_hold_the_truth(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(FOLDER))
     simulated = importlib.import_module("ruler")

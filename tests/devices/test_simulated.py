@@ -14,11 +14,30 @@ from typing import Any
 
 import pytest
 
+from tests import nightly
 from tests.devices import comparing, simulated
 from tests.missing import missing
 
 ROOT = Path(__file__).resolve().parents[2]
 _SECONDS = 800
+_OTHERS = (
+    "baseline",
+    "isobn",
+    "istar",
+    "flow",
+    "spans",
+    "gradient accumulation",
+    "LoRA",
+    "bf16 autocast",
+    "running sums",
+)
+_SLOW = ("method", "task", "training")
+USUAL = [
+    name
+    for name, case in comparing.cases().items()
+    if case.on != "real" and (case.group not in _SLOW or name in _OTHERS)
+]
+"""All that is quick (encoding, metrics, transforms), and some trainings; the rest is nightly."""
 pytestmark = pytest.mark.slow
 
 
@@ -30,12 +49,16 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
     environment = {name: value for name, value in os.environ.items() if name != "ACCELERATE_USE_CPU"}
     environment |= {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "ISOVIZ_EXAMPLES": "off"}
     command = [sys.executable, "-m", "tests.devices.comparing", "--out", str(file)]
+    if not nightly.ALL:
+        command += ["--cases", *USUAL]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=_SECONDS)
     assert done.returncode == 0, done.stderr[-4000:]
     return dict(json.loads(file.read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("name", [name for name, case in comparing.cases().items() if case.on != "real"])
+@pytest.mark.parametrize(
+    "name", nightly.cases([name for name, case in comparing.cases().items() if case.on != "real"], always=USUAL)
+)
 def test_the_device_agrees_with_the_cpu(outcomes: dict[str, dict[str, Any]], name: str) -> None:
     outcome = outcomes[name]
     assert not outcome["error"], outcome["error"]

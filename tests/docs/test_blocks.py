@@ -130,7 +130,13 @@ def here(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", RUNNABLE, ids=[block.name for block in RUNNABLE])
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(block, id=block.name, marks=[pytest.mark.nightly] if "tutorials" in block.name else [])
+        for block in RUNNABLE
+    ],
+)
 def test_the_block_runs(block: Block, request: pytest.FixtureRequest) -> None:
     if block.not_run:
         pytest.skip(block.not_run)

@@ -14,6 +14,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="pretends to be Windows")
 def test_the_main_job_needs_nothing_of_unix(tmp_path: Path) -> None:

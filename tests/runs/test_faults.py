@@ -30,7 +30,7 @@ def test_killed_command_is_resumed_at_once_to_the_same_numbers(local: Store, exp
     assert outcome.same and outcome.faults, outcome
 
 
-@pytest.mark.parametrize("with_worker", [False, True])
+@pytest.mark.parametrize("with_worker", [pytest.param(False, marks=pytest.mark.nightly), True])
 def test_killed_apps_and_workers_cost_no_number(
     local: Store, expected: list[dict[str, Any]], with_worker: bool
 ) -> None:

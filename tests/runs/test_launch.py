@@ -177,6 +177,7 @@ def test_a_file_starts_as_many_processes_as_it_says(
 # ------------------------------------------------------------------------------------------------------------ a real run
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_two_processes_are_stopped_and_resumed_with_fsdp(
     tmp_path: Path, tiny_models: TinyModels, cola: Path, monkeypatch: pytest.MonkeyPatch

@@ -62,6 +62,7 @@ def store(postgres: Address, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     opened.close()
 
 
+@pytest.mark.nightly
 def test_runs_survive_a_killed_process_and_a_restart_and_none_runs_twice(store: Store) -> None:
     steady, victim, stubborn = store.create(
         [RunConfig(params=params, seed=seed) for seed, params in enumerate([TOLD, TOLD, {"does": "ignore everything"}])]

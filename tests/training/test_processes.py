@@ -7,7 +7,9 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -18,7 +20,7 @@ from isoviz.config import RunConfig
 from isoviz.events import parse_event
 from isoviz.metrics.record import Measurement
 from isoviz.training import checkpoints
-from tests import tiny
+from tests import nightly, tiny
 from tests.methods.test_conformance import PARAMS, SLUGS
 from tests.ports import free_port
 from tests.training.two_processes import train_all
@@ -41,6 +43,9 @@ LORA = "baseline-lora"
 """A run that trains low-rank matrices beside frozen weights."""
 
 
+USUAL = ("baseline", "isobn", "istar", "istar-regression", "baseline-best", "baseline-lora", "istar-fsdp")
+"""Trained by `make test`: no statistics, those of a batch, those of the run; the rest is nightly."""
+
 SPLIT = ("istar", "isobn", "spectrum_pol", LORA)
 """Runs that are also trained with FSDP, stopped after a step and resumed."""
 
@@ -49,10 +54,15 @@ BEST = "baseline-best"
 """A run that reports and keeps its best epoch."""
 
 
+def chosen(entries: Iterable[Any], ending: str = "") -> list[Any]:
+    """Of these names, or pairs of a name and something, the ones that are trained this time."""
+    return [e for e in entries if nightly.ALL or f"{e if isinstance(e, str) else e[0]}{ending}" in USUAL]
+
+
 def run_all(folder: Path, models: tiny.TinyModels, data: Path, processes: int) -> Path:
     """Every method's three steps, dealt out to that many processes on the loopback."""
     model = models("bert", dropout=0.0)
-    for name, family in KINDS.items():
+    for name, family in chosen(KINDS.items()):
         slug, kind = name.split("-")
         config = RunConfig.checked(
             model=str(models(family, dropout=0.0)), task=tiny.TASKS[kind], data=str(data / kind), method=slug,
@@ -68,7 +78,7 @@ def run_all(folder: Path, models: tiny.TinyModels, data: Path, processes: int) -
     )  # fmt: skip
     (folder / BEST).mkdir(parents=True)
     (folder / BEST / "config.json").write_text(config.model_dump_json())
-    for slug in SLUGS:
+    for slug in chosen(SLUGS):
         config = RunConfig.checked(
             model=str(model), task="glue/cola", data=str(data / "classification"), method=slug,
             params=methods.check_params(slug, PARAMS.get(slug, {}) | SLOWER.get(slug, {})), epochs=1, learning_rate=3e-4,
@@ -79,7 +89,7 @@ def run_all(folder: Path, models: tiny.TinyModels, data: Path, processes: int) -
     config = RunConfig.model_validate_json((folder / "baseline" / "config.json").read_text())
     (folder / LORA).mkdir()
     (folder / LORA / "config.json").write_text(config.model_copy(update={"lora_rank": 4}).model_dump_json())
-    for slug in SPLIT:
+    for slug in chosen(SPLIT, "-fsdp"):
         (folder / f"{slug}-fsdp").mkdir()
         (folder / f"{slug}-fsdp" / "config.json").write_text((folder / slug / "config.json").read_text())
         if processes > 1:
@@ -148,7 +158,9 @@ def events(folder: Path, kind: str) -> list[dict]:
     return [event for event in json.loads((folder / "events.json").read_text()) if event["kind"] == kind]
 
 
-@pytest.mark.parametrize("slug", [*SLUGS, *KINDS, BEST, LORA, *(f"{slug}-fsdp" for slug in SPLIT)])
+@pytest.mark.parametrize(
+    "slug", nightly.cases([*SLUGS, *KINDS, BEST, LORA, *(f"{slug}-fsdp" for slug in SPLIT)], always=USUAL)
+)
 def test_two_processes_give_the_one_process_result(results, slug):
     alone, shared = (folder / slug for folder in results)
     expected, actual = weights(alone), weights(shared)
