@@ -271,7 +271,7 @@ function describe(title, layout, traces) {
 
 // A run's name is not run as a formula, see `dashboard.shared.downloads`.
 function csvOf(traces) {
-  const inert = (value) => (typeof value === "string" ? value.replace(/(^|[;\t\r\n])(?=[\p{C}\p{M}\p{Z}\u115f\u1160\u2800\u3164\uffa0]*[=+\-@＝＋－＠])/gu, "$1'") : String(value ?? ""));
+  const inert = (value) => (typeof value === "string" ? value.replace(/(^|[;\t\r\n])(?=[\p{C}\p{M}\p{Z}\u115f\u1160\u2800\u3164\uffa0]*[=+\-@＝＋－＠﹢])/gu, "$1'") : String(value ?? ""));
   const cell = (value) => (/[",\r\n]/.test(inert(value)) ? `"${inert(value).replaceAll('"', '""')}"` : inert(value));
   const rows = traces.filter((t) => t.hoverinfo !== "skip").flatMap((t) => t.x.map((x, i) => [t.name, x, t.y[i] ?? ""]));
   return [["series", "x", "y"], ...rows].map((row) => row.map(cell).join(",")).join("\n");

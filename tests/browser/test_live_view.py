@@ -235,6 +235,22 @@ def test_folding_drops_what_a_resume_made_void(open_tab: OpenTab) -> None:
     assert folded == [[1, 2, 3], [[0, 2], [1, 5]], None, 12]
 
 
+def test_names_in_a_files_cells_are_no_formulas(open_tab: OpenTab) -> None:
+    """As `test_csv_disarms_formulas` of the tables that Python writes."""
+    unseen = ("", " ", "\u00a0", "\ufeff", "\u200b", "\u200d", "\u2060", "\u00ad", "\ufe0f", "\u3164", "x;", "x\t", "x\n")
+    names = [f"{start}{sign}1+1" for start in unseen for sign in "=+-@＝﹢"]
+    function = re.search(r"^function csvOf.*?^}", (Path(HERE) / "live_lines.js").read_text(encoding="utf-8"), re.M | re.S)
+    assert function
+    rows = open_tab("about:blank").evaluate(
+        f"names => {{ {function[0]} return names.map((name) => csvOf([{{ name, x: [1], y: [-0.5] }}])); }}", names
+    )
+    for name, text in zip(names, rows, strict=True):
+        (_, *body) = text.split("\n", 1)
+        cell = body[0].removeprefix('"')
+        assert cell.startswith(f"{name[:2]}'" if name[0] == "x" else f"'{name}"), (name, text)
+        assert text.endswith("1,-0.5")  # numbers stay numbers
+
+
 def test_a_view_that_is_mounted_again_shows_nothing_twice(open_tab: OpenTab) -> None:
     seen = with_module(open_tab, "look.js", "mount").evaluate(
         """() => {
