@@ -11,6 +11,9 @@ from isoviz.comparisons import wording
 from isoviz.comparisons.comparing import ALPHA
 from isoviz.statistics.rank_correlation import POINTS_FOR_A_TEST, RankCorrelation, rank_correlation
 
+POINTS_FOR_A_HILL = 6
+"""With five, one order in fifteen makes as clear a hill or valley."""
+
 
 class SettingMean(NamedTuple):
     """One method with its parameters, averaged over seeds, because seeds of one setting say nothing about other settings.
@@ -62,13 +65,30 @@ def _sentence(correlation: RankCorrelation, measure: str, performance: str) -> s
     text = f"Over {correlation.points} settings of {scope}, {size}{wording.interval(correlation.interval)}"
     if correlation.p is None:
         return f"{text}: {too_few}"
-    direction = "they rise together" if correlation.estimate > 0 else "one falls as the other rises"
-    verdict = direction if correlation.p < ALPHA else "no relation detected"
-    text = f"{text} (p {wording.equals(correlation.p)}): {verdict}."
+    text = f"{text} (p {wording.equals(correlation.p)}): {_verdict(correlation)}."
     mixed = correlation.mixed if correlation.tasks > 1 else None
     if mixed is not None and mixed * correlation.estimate < 0:
         text += f" Mixing the tasks would show the opposite, {wording.number(mixed)} (Simpson's paradox)."
     return text
+
+
+def _verdict(correlation: RankCorrelation) -> str:
+    """Whichever of two questions has the smaller p, with Holm's correction: does it rise or fall, is there a hill or a valley?"""
+    assert correlation.estimate is not None and correlation.p is not None and correlation.least_p is not None
+    bend, bend_p = correlation.bend or (0.0, 1.0)
+    limit = ALPHA / 2 if correlation.bend else ALPHA
+    if bend_p < min(limit, correlation.p):
+        return f"performance is {'highest' if bend < 0 else 'lowest'} between the ends (p {wording.equals(bend_p)})"
+    if correlation.p < limit:
+        return "they rise together" if correlation.estimate > 0 else "one falls as the other rises"
+    if correlation.least_p >= limit:
+        least = f"smallest possible p {correlation.least_p:.2g}"
+        return f"no relation detected, and so few settings could not have shown one ({least}, {limit} needed)"
+    if correlation.tasks == 1 and correlation.points < POINTS_FOR_A_HILL:
+        return (
+            f"no relation detected, rising or falling (a hill or a valley shows from {POINTS_FOR_A_HILL} settings on)"
+        )
+    return "no relation detected, neither rising or falling nor with a hill or a valley"
 
 
 def _stratum_name(stratum: str, used_names: Iterable[str]) -> str:

@@ -45,6 +45,9 @@ class RankCorrelation:
         points, tasks: their numbers; tasks with fewer than three points or without variation are left out.
         by_task: each task's correlation; None if the task is left out.
         mixed: the correlation of all points with tasks mixed; used for a warning only, never reported as a result.
+        least_p: the smallest p that so few points can have; None where p is.
+        bend: the correlation of y's ranks with the squared distance of x's ranks from their middle, within tasks, from −1 (a hill)
+            to 1 (a valley), and its p from the same permutations; None where p is.
     """
 
     estimate: float | None
@@ -54,6 +57,8 @@ class RankCorrelation:
     tasks: int
     by_task: dict[Hashable, float | None]
     mixed: float | None
+    least_p: float | None = None
+    bend: tuple[float, float] | None = None
 
 
 def rank_correlation(
@@ -81,8 +86,18 @@ def rank_correlation(
     sizes = [len(part) for part, _ in parts]
     estimate = float(_pooled([np.array([value]) for value in by_task.values() if value is not None], sizes)[0])
     interval = _bootstrap(parts, rng) if min(sizes) >= POINTS_FOR_AN_INTERVAL else None
-    p = _permutation_p(parts, estimate, rng) if max(sizes) >= POINTS_FOR_A_TEST else None
-    return RankCorrelation(estimate, interval, p, sum(sizes), len(parts), by_task, mixed)
+    if max(sizes) < POINTS_FOR_A_TEST:
+        return RankCorrelation(estimate, interval, None, sum(sizes), len(parts), by_task, mixed)
+    ranks = [(_ranks(x), _ranks(y)) for x, y in parts]
+    p = _permutation_p(ranks, estimate, rng)
+    least = 2 / math.prod(math.factorial(size) for size in sizes)
+    bend = None
+    bent = [(x * x - (x * x).mean(), y) for x, y in ranks]
+    bends = [float(_correlations(x, y)) for x, y in bent]
+    if not any(map(math.isnan, bends)):
+        pooled = float(_pooled([np.array([value]) for value in bends], sizes)[0])
+        bend = (pooled, _permutation_p(bent, pooled, rng))
+    return RankCorrelation(estimate, interval, p, sum(sizes), len(parts), by_task, mixed, least, bend)
 
 
 def _pooled(of_tasks: Sequence[Array], sizes: Sequence[int]) -> Array:
@@ -112,8 +127,8 @@ def _correlations(first: Array, second: Array) -> Array:
 
 
 def _permutation_p(parts: Sequence[tuple[Array, Array]], estimate: float, rng: np.random.Generator) -> float:
-    """Two-sided; permutes y within each task. Exact for one task with few points; otherwise from random draws, with the data
-    counted as one draw."""
+    """Two-sided, of centred ranks; permutes y's within each task. Exact for one task with few points; otherwise from random draws,
+    with the data counted as one draw."""
     exact = len(parts) == 1 and math.factorial(len(parts[0][0])) <= EXACT
     of_tasks = []
     for x, y in parts:
@@ -121,7 +136,7 @@ def _permutation_p(parts: Sequence[tuple[Array, Array]], estimate: float, rng: n
             orders = np.array(list(itertools.permutations(range(len(y)))))
         else:
             orders = rng.permuted(np.tile(np.arange(len(y)), (DRAWS, 1)), axis=1)
-        of_tasks.append(_correlations(_ranks(x), _ranks(y)[orders]))
+        of_tasks.append(_correlations(x, y[orders]))
     as_extreme = np.abs(_pooled(of_tasks, [len(x) for x, _ in parts])) >= abs(estimate) - 1e-9
     return float(as_extreme.mean()) if exact else float((as_extreme.sum() + 1) / (DRAWS + 1))
 

@@ -7,7 +7,6 @@ change lies within a margin taken from the paper's own printed spread.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
@@ -17,7 +16,7 @@ from isoviz.comparisons import wording
 from isoviz.config import RunConfig
 from isoviz.runs.naming import method_title
 from isoviz.statistics import intervals, mean_sd, power, two_samples
-from isoviz.statistics.rank_correlation import POINTS_FOR_A_TEST, rank_correlation
+from isoviz.statistics.rank_correlation import rank_correlation
 from isoviz.studies import published
 from isoviz.studies.records import Evidence, task_title
 from isoviz.studies.result import Outcome
@@ -311,9 +310,8 @@ def goes_with(settings: Iterable[tuple[str, float | None, float | None]], pair: 
         f"{correlation.points} settings of {correlation.tasks} {'task' if correlation.tasks == 1 else 'tasks'}, within tasks "
         f"(p {wording.equals(correlation.p)})."
     )
-    counts = [count for count in Counter(names).values() if count >= POINTS_FOR_A_TEST]
     smallest = power.smallest_correlation(correlation.points - correlation.tasks + 1, ALPHA)
-    if 2 / math.prod(map(math.factorial, counts)) >= ALPHA:
+    if correlation.least_p is not None and correlation.least_p >= ALPHA:
         sentence += " No order of so few settings can be significant."
     elif smallest is not None:
         sentence += f" A correlation of about ±{smallest:.2f} would be significant with so many settings."

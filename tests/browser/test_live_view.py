@@ -237,9 +237,25 @@ def test_folding_drops_what_a_resume_made_void(open_tab: OpenTab) -> None:
 
 def test_names_in_a_files_cells_are_no_formulas(open_tab: OpenTab) -> None:
     """As `test_csv_disarms_formulas` of the tables that Python writes."""
-    unseen = ("", " ", "\u00a0", "\ufeff", "\u200b", "\u200d", "\u2060", "\u00ad", "\ufe0f", "\u3164", "x;", "x\t", "x\n")
+    unseen = (
+        "",
+        " ",
+        "\u00a0",
+        "\ufeff",
+        "\u200b",
+        "\u200d",
+        "\u2060",
+        "\u00ad",
+        "\ufe0f",
+        "\u3164",
+        "x;",
+        "x\t",
+        "x\n",
+    )
     names = [f"{start}{sign}1+1" for start in unseen for sign in "=+-@＝﹢"]
-    function = re.search(r"^function csvOf.*?^}", (Path(HERE) / "live_lines.js").read_text(encoding="utf-8"), re.M | re.S)
+    function = re.search(
+        r"^function csvOf.*?^}", (Path(HERE) / "live_lines.js").read_text(encoding="utf-8"), re.M | re.S
+    )
     assert function
     rows = open_tab("about:blank").evaluate(
         f"names => {{ {function[0]} return names.map((name) => csvOf([{{ name, x: [1], y: [-0.5] }}])); }}", names

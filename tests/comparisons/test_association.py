@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from dashboard.shared import tables
 from isoviz.comparisons import associate
+from isoviz.comparisons.association import SettingMean
 from tests.dashboard.made_up import config, result, row
 
 STAR = "isoscore_star"
@@ -42,6 +45,25 @@ def test_tasks_are_not_mixed_and_simpson_is_named():
     assert correlation.estimate < -0.9 and correlation.mixed > 0.5
     assert len(correlation.by_task) == 3
     assert "3 tasks, within each of them" in sentence and "Simpson's paradox" in sentence
+
+
+def verdict(performances):
+    means = [SettingMean('{"model": "m", "task": "t"}', float(at), value) for at, value in enumerate(performances)]
+    return associate(means, "isoscore").sentence.partition("): ")[2]
+
+
+def test_a_hill_is_a_relation_and_a_test_that_could_find_nothing_says_so():
+    assert verdict([1, 3, 6, 8, 7, 5, 4, 2.5]).startswith("performance is highest between the ends (p")
+    assert verdict([8, 6, 3, 1, 2, 4, 5, 7]).startswith("performance is lowest between the ends (p")
+    assert verdict([1, 2, 3, 4, 5, 6, 7, 8]) == "they rise together."
+    assert "smallest possible p 0.083" in verdict([1, 2, 3, 4])
+    assert "shows from 6 settings on" in verdict([1, 3, 4, 5, 2])
+
+
+def test_of_unrelated_numbers_one_in_twenty_has_a_relation():
+    generator = np.random.default_rng(0)
+    found = ["no relation" not in verdict(generator.normal(size=7)) for _ in range(300)]
+    assert 0.01 < np.mean(found) < 0.09
 
 
 def test_setups_are_not_mixed_either():
