@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import ValidationError
 
@@ -45,8 +45,37 @@ class Record:
 
     @property
     def name(self) -> str:
-        """Display name."""
-        return f"{ORIGINS[self.origin]}, {self.scale}"
+        """Display name; the full scale on fewer rows than the paper's is reduced."""
+        reduced = self.scale == "full" and self._first_run.get("max_train") is not None
+        return f"{ORIGINS[self.origin]}, {'reduced' if reduced else self.scale}"
+
+    @property
+    def _first_run(self) -> dict[str, Any]:
+        return dict(self.result.provenance.config.get("first_run", {}))
+
+    @property
+    def terms(self) -> str:
+        """Encoders, tasks, rows, epochs, learning rate and seeds in a line; what is not recorded is left out."""
+        config, run = self.result.provenance.config, self._first_run
+        models = [model if isinstance(model, str) else model["name"] for model in config.get("models", [])]
+        tasks = [
+            task if isinstance(task, str) else f"{task['slug']} ({task['rows']:,} rows)"
+            for task in config.get("tasks", [])
+        ]
+        rows = [
+            f"{run[key]:,} {what}"
+            for key, what in (("max_train", "training"), ("max_eval", "evaluation"))
+            if run.get(key)
+        ]
+        parts = [
+            ", ".join(models),
+            ", ".join(tasks),
+            f"{' and '.join(rows)} rows a task" if rows else "all rows" if run else "",
+            f"{run['epochs']} epochs" if "epochs" in run else "",
+            f"learning rate {run['learning_rate']:g}" if "learning_rate" in run else "",
+            f"{len(config['seeds'])} seeds" if "seeds" in config else "",
+        ]
+        return "; ".join(part for part in parts if part)
 
 
 def records(study: Study) -> list[Record]:

@@ -271,6 +271,8 @@ def result(choice: Listed, record: Record) -> None:
         st.caption(
             f":material/hourglass_empty: {len(study_result.runs)} of {study_result.planned} runs so far. Missing runs leave gaps."
         )
+    if record.terms:
+        st.caption(wording.plain(f"{record.terms}."))
     verdicts(study_result)
     figures = records.figures_at(study_result, choice.place)
     for drawn_figure in figures:
