@@ -7,14 +7,16 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard.shared import actions, forms, reading, resources, timing, wording
+from dashboard.shared import actions, forms, reading, resources, tables, timing, wording
 from dashboard.shared.stable import stable
 from dashboard.train import launching
 from dashboard.train.form import TrainForm
 from dashboard.train.launching import Plan
 from isoviz import devices
+from isoviz.comparisons.foreseen import smallest_difference
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
+from isoviz.formatting import decimals
 from isoviz.runs import duplicates, planning
 from isoviz.runs.naming import LONGEST_NAME, experiment_name, method_title, variant
 
@@ -126,6 +128,8 @@ def _numbers(plan: Plan, configs: Sequence[RunConfig], ready: bool) -> None:
         help="Each method counts once per combination of parameter values.",
     )
     runs.caption(product)
+    if configs and (foreseen := _foreseen(configs, len(plan.seeds))):
+        runs.caption(foreseen)
     if not configs:
         time_needed.metric("Time", "–")
         device.metric("Device", "–")
@@ -139,6 +143,26 @@ def _numbers(plan: Plan, configs: Sequence[RunConfig], ready: bool) -> None:
     precision = {"no": "float32"}.get(config.precision, config.precision)
     threads = f"{config.processes} × {config.threads}" if config.processes > 1 else str(config.threads)
     device.caption(f"{precision}, {threads} threads, {len(slots)} run{'s' if len(slots) > 1 else ''} at a time")
+
+
+def _foreseen(configs: Sequence[RunConfig], seeds: int) -> str:
+    """What the seeds of the first model and task would show."""
+    if seeds < 2:
+        return "One seed shows no difference between methods: nothing tells it from chance."
+    first, library = configs[0], resources.library()
+    like = {"status": "finished", "model": (first.model,), "task": (first.task,)}
+    summaries = [run for part in (library, library.examples) if part is not None for run in part.summaries(**like)]
+    finished = tables.runs_frame(run for run in summaries if run.data == first.data and not run.unreadable)
+    newest = tables.newest_per_seed(finished).dropna(subset="value")
+    found = smallest_difference((group["value"] for _, group in newest.groupby("setup")), seeds)
+    if found is None:
+        return ""
+    size, runs = found
+    metric = wording.plain(str(newest["primary"].iloc[0]))
+    return (
+        f"{seeds} seeds each would show a difference of about {decimals(size, 3)} in {metric} between two methods "
+        f"(80 % power, by the spread of {runs} finished runs)."
+    )
 
 
 def _ahead() -> str:

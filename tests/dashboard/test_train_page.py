@@ -12,7 +12,7 @@ from isoviz import devices
 from isoviz.runs.planning import PRESETS
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
-from tests.dashboard.reading import errors
+from tests.dashboard.reading import errors, texts
 
 
 @pytest.fixture(autouse=True)
@@ -199,6 +199,16 @@ def test_the_demos_rows_and_length_are_for_its_model_and_task(open_page: OpenPag
     assert page.number_input(key="train_max_length").value == 32  # chosen, so it stays
     linked = open_page("train", train_epochs="2")
     assert linked.number_input(key="train_max_train").value is None
+
+
+def test_what_the_seeds_would_show_is_said_before_they_run(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ISOVIZ_EXAMPLES", "on")  # whose runs give the spread
+    page = open_page("train")
+    assert "One seed shows no difference" in texts(page)
+    page.text_input(key="train_seeds").set_value("0, 1, 2").run()
+    assert "3 seeds each would show a difference of about 0." in texts(page) and "finished runs)" in texts(page)
 
 
 def test_existing_runs_are_skipped_unless_requested(open_page: OpenPage, store: Store) -> None:
