@@ -296,7 +296,7 @@ def _spoken(
     elif harmless:
         outcome = "no harm"
     against = f"nDCG@10 {decimals(means[1])} against {decimals(means[0])}"
-    ends = f"95 % interval {points(low)} to {points(high)}"
+    ends = f"95 % interval {points(low).split()[0]} to {points(high)}"
     over = f" after Holm's correction for {tests} comparisons" * (tests > 1)
     no_harm = f"no harm above your margin of {points(margin)}: with 95 % confidence at most {points(max(one.at_most, 0.0))} worse"
     name, p, count = shortened(one.name, 60), one.p_holm or 0.0, f"{len(groups):,} questions"
@@ -499,7 +499,7 @@ def of_sets(
     Raises:
         InputError: as `compare`; sets that share no rows.
     """
-    first, *others = sets.values()
+    first = next(iter(sets.values()))
     notes = list(dict.fromkeys(note for one in sets.values() for note in one.notes))
     order = [np.arange(one.n) for one in sets.values()]
     if all("id" in one.columns for one in sets.values()):
