@@ -203,7 +203,9 @@ class Operations:
         resolved = self.service.resolve_paths(model, request.data, request.embeddings)
         return {"data": resolved[1], "embeddings": resolved[2]} | ({"model": resolved[0]} if model else {})
 
-    async def _computed(self, function: str, request: CloudRequest | CompareRequest, model: str | None) -> dict[str, Any]:
+    async def _computed(
+        self, function: str, request: CloudRequest | CompareRequest, model: str | None
+    ) -> dict[str, Any]:
         """A request's document, from a process with limits that ends with the client. `model`: what it loads, if it does."""
         cancelled = threading.Event()
 

@@ -93,9 +93,7 @@ def encoded(
     from isoviz.models import extract
 
     columns = text_set.columns
-    source = sources.fetch(
-        sources.resolve(model), lambda *download: report(0, len(columns), hub.in_words(*download))
-    )
+    source = sources.fetch(sources.resolve(model), lambda *download: report(0, len(columns), hub.in_words(*download)))
     offered, _ = extract.offered_poolings(source, 1)
     pooling: Pooling = "sentence" if "sentence" in offered and layer is None else "mean"
     parts: dict[str | None, NDArray[np.intp]] = {None: np.arange(len(columns))}

@@ -113,7 +113,6 @@ def _write_files(folder: Path) -> None:
         with_vectors.to_parquet(folder / f"{name}.parquet")
     pairs = pd.DataFrame({"query": range(40), "document": range(40, 80), "relevance": 1})
     pairs.to_csv(folder / "relevance.csv", index=False)
-    (folder / "encoders.csv").write_text("model\ndemo/tiny-bert\n")
 
 
 @pytest.fixture(scope="module")
