@@ -133,7 +133,7 @@ def references() -> None:
     st.dataframe(pd.DataFrame(rows), hide_index=True, key=PREFIX + "recorded", alt=words)
     n = demo.reference_encoders()[0]["n"]
     st.caption(
-        f"For orientation: {n} everyday English sentences (*demo/everyday*), half of them paraphrases of the others. 99 % of unrelated pairs "
+        f"For orientation: {n} everyday English sentences (*demo/everyday*), in pairs of paraphrases. 99 % of unrelated pairs "
         "lie below the noise floor; AUC is the probability that a paraphrase has a higher cosine than an unrelated sentence. Floors of "
         "different texts do not compare."
     )

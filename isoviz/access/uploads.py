@@ -31,8 +31,8 @@ _VISITOR = ".visitor"
 """File in an upload's folder that lists its owners."""
 
 Files = Mapping[str, tuple[str, bytes | memoryview]]
-"""Split of a task, or role of a file with vectors (`file`, `beside`, `relations`, `questions`) → (its name, of which only the extension is used,
-content)."""
+"""Split of a task, or role of a file with vectors (`file`, `beside`, `relations`, `questions`) → (its name, of which only the
+extension is used, content)."""
 
 
 @dataclass(frozen=True)

@@ -182,8 +182,8 @@ class Operations:
         return await self._computed("isoviz.operations.ruler:document", request, model)
 
     async def compare(self, request: CompareRequest) -> dict[str, Any]:
-        """Which encoder ranks higher on these questions? nDCG@10, recall@10 and MRR@10 with intervals, a verdict on each encoder against the
-        first (higher, lower, no harm above the margin, cannot tell), and the questions that get worse. Without relevance, neighbours only.
+        """Which encoder ranks higher on these questions? nDCG@10, recall@10 and MRR@10 with intervals, a verdict on each encoder against
+        the first (higher, lower, no harm above the margin, cannot tell), and questions that get worse. Without relevance, neighbours only.
         """
         request.check()
         models = request.encoders if request.documents is not None else ()
