@@ -177,7 +177,7 @@ def _with_option(error: IsoVizError) -> str:
     message, field = str(error), error.field or ""
     option = "--set " + field.removeprefix("params.") if field.startswith("params.") else OPTIONS.get(field)
     option = option or OWN_OPTIONS.get(field.removeprefix("own."))
-    special = {"seed": "--seeds", "grid": "--grid", "vectors": "vectors", "address": "URL"}
+    special = {"seed": "--seeds", "grid": "--grid", "vectors": "vectors", "encoders": "encoders", "address": "URL"}
     option = option or special.get(field, f"--{field.replace('_', '-')}")
     named = field and not field.isupper() and message.startswith(field + ":")  # in capitals: an environment variable
     return option + message.removeprefix(field) if named else message

@@ -160,8 +160,9 @@ def save_vectors(
             placed[role] = str(incoming / role / _own_name(name))
             Path(placed[role]).write_bytes(content)
         title = request.name or files.get("file", ("",))[0]
-        roles = {role: placed.get(role) for role in ("beside", "relations", "questions")}
-        local_request = replace(request, file=placed.get("file", request.file), name=title, **roles)
+        beside, relations, questions = (placed.get(role) for role in ("beside", "relations", "questions"))
+        file = placed.get("file", request.file)
+        local_request = replace(request, file=file, beside=beside, relations=relations, questions=questions, name=title)
         began = time.time()
         summary: SetSummary = guarded.call(
             "isoviz.vectors.intake:import_file", {"request": local_request}, SetSummary, field="vectors", pulse=pulse

@@ -89,8 +89,8 @@ def measure(request: CompareRequest, progress: Progress = lambda *_: None) -> En
     if all(reading.holds(file, "encoders") == "array" for file in files) and (request.queries or not request.relevance):
         parts = {}
         for place, (name, file) in enumerate(named.items()):
-            questions = reading.array(request.queries[place], request.column, "queries") if request.queries else None
-            parts[name] = reading.array(file, request.column, "encoders"), questions
+            asked = reading.array(request.queries[place], request.column, "queries") if request.queries else None
+            parts[name] = reading.array(file, request.column, "encoders"), asked
         relevance = None if request.relevance is None else np.asarray(arrays.read(request.relevance, None, "relevance"))
         return encoders.compare(parts, relevance, margin=margin)
     columns, read = reading.Columns(points=request.column), {}

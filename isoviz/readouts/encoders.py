@@ -191,7 +191,7 @@ def compare(
     parts = {name: _rows(name, *both) for name, both in encoders.items()}
     sizes = {(len(documents), len(questions)) for documents, questions in parts.values()}
     if len(sizes) > 1:
-        shown = ", ".join(f"{len(one):,} and {len(other):,}" for one, other in parts.values())
+        shown = ", ".join(f"{len(one):,}" + f" and {len(other):,}" * bool(len(other)) for one, other in parts.values())
         raise InputError.at("encoders", f"all need the same documents and questions, in the same order; got {shown}")
     ((c, q),) = sizes
     took, names = milliseconds or {}, names or Names(list(map(str, range(1, c + 1))), list(map(str, range(1, q + 1))))
@@ -222,7 +222,7 @@ def compare(
     groups = together(connected(np.stack([links[0] + c, links[1]], axis=1), c + q), kept + c)[kept + c]
     first, *others = parts
     differences = judge({name: scores[name] for name in (first, *others)}, groups, margin)
-    shown = []
+    judged = []
     for one in differences:
         change = scores[one.name][:, 0] - scores[first][:, 0]
         falling = [row for row in np.argsort(change, kind="stable")[:WORSE] if change[row] < -1e-9]
@@ -238,7 +238,7 @@ def compare(
             )
             for row, before, after in zip(falling, *pair, strict=True)
         ]
-        shown.append(one.model_copy(update={"worse": tuple(worse)}))
+        judged.append(one.model_copy(update={"worse": tuple(worse)}))
     if len(kept) < q:
         notes = (*notes, f"{q - len(kept):,} of {q:,} questions left out: no document is relevant to them.")
     return EncoderComparison(
@@ -248,7 +248,7 @@ def compare(
             )
             for name, one in described.items()
         ),
-        differences=tuple(shown),
+        differences=tuple(judged),
         questions=len(kept),
         documents=c,
         units=len(np.unique(groups)),
@@ -532,7 +532,9 @@ def of_sets(
     columns = first.columns.iloc[order[0]]
     text = columns["text"].to_numpy() if "text" in columns else None
     ids = columns["id"].to_numpy()
-    names = Names(ids[documents], ids[questions], *(None if text is None else text[r] for r in (documents, questions)))
+    sides = (documents, questions)
+    texts: list[Any] = [None if text is None else text[side] for side in sides]
+    names = Names(ids[documents].tolist(), ids[questions].tolist(), *texts)
     parts = {
         name: (one.points[rows[documents]], one.points[rows[questions]])
         for (name, one), rows in zip(sets.items(), order, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -108,7 +109,7 @@ def encoded(
             layers="last" if layer is None else [layer],
             max_length=_LONGEST,
             prompt=prompt,
-            progress=lambda step, _, words, before=done: report(before + step, len(columns), words),
+            progress=functools.partial(_further, report, done, len(columns)),
         )
         ((at, _),) = views.clouds
         found.append(views.points(at, pooling))
@@ -125,8 +126,13 @@ def encoded(
     }
     if layer is None:
         facts["milliseconds"] = round(1000 * (time.perf_counter() - began) / len(columns), 3)
-    kept = {"pairs": text_set.pairs, "relation": text_set.relation, "name": text_set.name, "notes": text_set.notes}
-    return VectorSet(points, columns, facts=facts, labels_first=text_set.labels_first, **kept)
+    kept = text_set.pairs, text_set.relation, text_set.name
+    return VectorSet(points, columns, *kept, facts, text_set.labels_first, text_set.notes)
+
+
+def _further(report: Callable[[int, int, str], None], before: int, count: int, done: int, _: int, words: str) -> None:
+    """Report progress after other texts."""
+    report(before + done, count, words)
 
 
 def _work(job: Job) -> None:

@@ -25,7 +25,7 @@ def test_three_uploads_to_a_verdict(server: Server, open_tab: OpenTab, tmp_path:
             (tmp_path / side).mkdir(exist_ok=True)
             np.save(tmp_path / side / f"{name}.npy", points)
             files[side].append(tmp_path / side / f"{name}.npy")
-    rows = pd.DataFrame(search.relevance + [1, 1, 0], columns=["query", "document", "relevance"])
+    rows = pd.DataFrame(search.relevance + np.array([1, 1, 0]), columns=["query", "document", "relevance"])
     rows.to_csv(tmp_path / "relevance.csv", index=False)
     fields = page.get_by_test_id("stFileUploaderDropzoneInput")
     expect(page.get_by_text("A file of vectors from each encoder")).to_be_visible(timeout=LONG)
