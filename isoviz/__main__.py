@@ -39,6 +39,7 @@ _VERBS: Final = {
     "freeze": "write what the app shows at an address as one HTML file",
     "app": "open the dashboard",
     "mcp": "serve runs and measures to an agent, over the Model Context Protocol",
+    "skill": "write SKILL.md, what an agent should know before it uses IsoViz",
     "doctor": "check this installation: packages, devices, disk, store and hub",
     "links": "show or renew the links that open the dashboard",
 }

@@ -28,6 +28,7 @@ def run(
     ids: Annotated[str | None, argument("column of ids, by which rows are paired (default: id, if present)")] = None,
     same_rows: Annotated[bool, argument("pair rows by number: row k is the same text in both files")] = False,
     pairs: Annotated[str | None, argument("a table of query, document, relevance: judge search, too", "FILE")] = None,
+    queries: Annotated[str | None, argument("the queries' vectors, if they are in a file of their own", "FILE")] = None,
     strict: Annotated[bool, argument("fail also where a change cannot be excluded")] = False,
     skip_bad_rows: SkipBadRows = False,
 ) -> Answer:
@@ -41,7 +42,7 @@ def run(
     before = None if baseline is None else drift.Baseline.read(baseline)
     shown = catalogue.title(vectors)
     with progress_bar() as progress, stores.reporting(progress):
-        points, names, searches = drift.read(vectors, column, ids, skip_bad_rows, pairs)
+        points, names, searches = drift.read(vectors, column, ids, skip_bad_rows, pairs, queries)
     if before is None:
         made = drift.baseline(points, ids=names, searches=searches)
         made.write(str(save))

@@ -215,7 +215,7 @@ def compare(
         )
     search = retrieval.Relevance(np.arange(q) + c, np.arange(c), *links)
     rankings = {name: Image(np.concatenate(both)) for name, both in parts.items()}
-    scores = {name: _scores(image, search) for name, image in rankings.items()}
+    scores = {name: quality_scores(image, search) for name, image in rankings.items()}
     kept = np.flatnonzero([len(documents) > 0 for documents, _ in search.graded])
     if len(kept) < 2:
         raise InputError.at("relevance", f"at least 2 questions need a relevant document, got {len(kept)}")
@@ -383,8 +383,8 @@ def _at_most(change: Matrix, groups: NDArray[np.intp], tail: float) -> float:
 # ------------------------------------------------------------------------------------------------------- rankings
 
 
-def _scores(image: Image, search: retrieval.Relevance) -> Matrix:
-    """(q, 3) of the questions with a relevant document."""
+def quality_scores(image: Image, search: retrieval.Relevance) -> Matrix:
+    """(q, 3) qualities of each question with a relevant document."""
     found = retrieval.measure(image, search, _SLUGS)
     return np.stack([cast(Mean, found[slug]).values for slug in _SLUGS], axis=1)
 
