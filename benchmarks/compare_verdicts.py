@@ -62,7 +62,7 @@ def shares(scores: np.ndarray, of: np.ndarray, n: int, alone: bool, lost: float,
 
 def main(repeats: int) -> None:
     close, apart = pool(0.02, 0), pool(0.4, 1)
-    print(f"{repeats:,} draws for each line; margin {encoders.points(MARGIN)}")
+    print(f"{repeats:,} draws for each line; margin {encoders.in_points(MARGIN)}")
     print("questions  drawn          false alarms  'no harm' at a loss of the margin  'no harm' without a loss")
     for n in SIZES:
         for alone in (True, False):

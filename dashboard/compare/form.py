@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import streamlit as st
 
@@ -20,36 +20,43 @@ from isoviz.whatif.texts import TextsRequest
 
 PREFIX: Final = "compare_"
 OWN_TEXTS, OWN_VECTORS, DEMO = "Your texts", "Your vectors", "Bundled search"
+_KINDS: Final[dict[str, Kind]] = {OWN_TEXTS: "texts", OWN_VECTORS: "vectors"}
 _ROLES: Final = {"file": "Documents", "questions": "Questions", "relations": "Relevance"}
 _EXPECTED: Final = {
-    OWN_TEXTS: {
-        "file": "One text per line, or a table with a text and an id; also with documents and questions in one, told apart by a column.",
-        "questions": "As the documents. Leave this empty if the documents' file has them.",
-        "relations": "A table with query, document and relevance: ids, or row numbers from 1. Leave it empty to compare neighbours only.",
-    },
-    OWN_VECTORS: {
-        "file": "A file of vectors from each encoder, of the same documents; or of documents and questions, told apart by a column.",
-        "questions": "A file from each encoder, in the same order. Leave this empty if the documents' files have them.",
-        "relations": "A table with query, document and relevance: ids, or row numbers from 1. Leave it empty to compare neighbours only.",
-    },
+    (
+        "texts",
+        "file",
+    ): "One text per line, or a table with a text and an id. Questions may be in it, told apart by a column.",
+    ("texts", "questions"): "As the documents. Leave this empty if the documents' file has them.",
+    (
+        "vectors",
+        "file",
+    ): "A file from each encoder, of the same documents. Questions may be in it, told apart by a column.",
+    (
+        "vectors",
+        "questions",
+    ): "A file from each encoder, in the same order. Leave this empty if the documents' files have them.",
 }
-"""Source → role of a file → what its field expects."""
+"""Kind and role of a file → what its field expects."""
+_RELEVANCE: Final = (
+    "A table with query, document and relevance: ids, or row numbers from 1. Leave it empty to compare neighbours only."
+)
 _FIELDS: Final = {"queries": "questions", "pairs": "relations"}
 """Field of an error → role of the file; others are about the documents."""
+_PROBLEM: Final = PREFIX + "problem"
 
 
 @stable
 def draw() -> EncoderComparison | None:
     """The fields, and the comparison once it is made."""
     source = forms.choice("Compare on", [OWN_TEXTS, OWN_VECTORS, DEMO], PREFIX + "from")
-    if source == DEMO:
-        sets = _encoded(demo_sets.RETRIEVAL)
-    else:
+    loaded: list[SetSummary] = []
+    if source != DEMO:
         with st.container(border=True):
-            loaded = _uploads(source)
-        if loaded is None:
+            loaded = _uploads(_KINDS[source])
+        if not loaded:
             return None
-        sets = _encoded(loaded[0].key) if source == OWN_TEXTS else _named(loaded)
+    sets = _named(loaded) if source == OWN_VECTORS else _encoded(loaded[0].key if loaded else demo_sets.RETRIEVAL)
     margin = st.number_input(
         "Margin, points of nDCG@10",
         0.1,
@@ -88,110 +95,82 @@ def _encoded(texts: str) -> dict[str, str] | None:
     if len(models) < 2:
         st.caption("Choose at least two encoders.")
         return None
-    sources = {model: model_form.show_source(model) for model in models}
-    keys = {
-        model: source and set_choice.encoded(f"{PREFIX}{place}_", TextsRequest(texts, source.name))
-        for place, (model, source) in enumerate(sources.items())
-    }
-    found = {model.rstrip("/").rpartition("/")[2]: key for model, key in keys.items() if key}
-    if len(found) == len(models):
-        return found
-    return {model: key for model, key in keys.items() if key} if all(keys.values()) else None
+    keys: dict[str, str] = {}
+    for place, model in enumerate(models):
+        source = model_form.show_source(model)
+        key = source and set_choice.encoded(f"{PREFIX}{place}_", TextsRequest(texts, source.name))
+        keys |= {model: key} if key else {}
+    return keys if len(keys) == len(models) else None
 
 
 def _named(loaded: list[SetSummary]) -> dict[str, str] | None:
-    names = [one.name for one in loaded]
     if len(loaded) < 2:
         st.caption("Add the files of at least two encoders.")
         return None
-    return {
-        name if names.count(name) == 1 else f"{name} ({place})": one.key
-        for place, (name, one) in enumerate(zip(names, loaded, strict=True), 1)
-    }
+    names = [one.name for one in loaded]
+    differ = len(set(names)) == len(names)
+    return {one.name if differ else f"{place}. {one.name}": one.key for place, one in enumerate(loaded, 1)}
 
 
 # --------------------------------------------------------------------------------------------------------- uploads
 
 
-def _uploads(source: str) -> list[SetSummary] | None:
-    """Three fields side by side, and what they gave; None without."""
-    problem = st.session_state.get(PREFIX + "problem")
+def _uploads(kind: Kind) -> list[SetSummary]:
+    """Three fields side by side, and what they gave."""
+    problem = st.session_state.get(_PROBLEM)
     for column, (role, title) in zip(st.columns(3), _ROLES.items(), strict=True):
         with column:
+            holds = ("table",) if role == "relations" else TEXTS if kind == "texts" else VECTORS
             st.file_uploader(
                 title,
-                type=reading.upload_types(*("table",) if role == "relations" else _holds(source)),
-                accept_multiple_files=source == OWN_VECTORS and role != "relations",
-                key=_key(source, role),
+                type=reading.upload_types(*holds),
+                accept_multiple_files=kind == "vectors" and role != "relations",
+                key=f"{PREFIX}{kind}.{role}",
                 on_change=_read,
-                args=(source,),
+                args=(kind,),
                 disabled=actions.refusal() is not None,
             )
-            st.caption(_EXPECTED[source][role])
+            st.caption(_EXPECTED.get((kind, role), _RELEVANCE))
             if problem is not None and _FIELDS.get(problem.field or "", "file") == role:
                 forms.show_error(forms.sentence(problem))
     actions.notice()
-    if problem is not None:
-        return None
-    keys = [key for key in st.query_params.get(_parameter(source), "").split(".") if key]
-    loaded = [intake.describe(key) for key in keys]
-    found = [one for one in loaded if one is not None]
-    if len(found) < len(keys):
-        address.refuse(_parameter(source))
-        forms.show_error("The data for this link is no longer on this server. Load it again.")
-        return None
-    for one in found:
-        st.caption(f":material/check_circle: {wording.plain(_title(one))}")
-    for note in dict.fromkeys(note for one in found for note in one.notes):
+    keys = [key for key in st.query_params.get(PREFIX + kind, "").split(".") if key]
+    loaded = [one for one in map(intake.describe, keys) if one is not None]
+    if problem is not None or len(loaded) < len(keys):
+        if problem is None:
+            address.refuse(PREFIX + kind)
+            forms.show_error("The data for this link is no longer on this server. Load it again.")
+        return []
+    for one in loaded:
+        size = f"{one.n:,} texts" if one.kind == "texts" else f"{one.n:,} vectors of {one.d:,} dimensions"
+        known = "with" if one.relation == "relevance" else "without"
+        st.caption(f":material/check_circle: {wording.plain(f'{one.name}: {size}, {known} relevance')}")
+    for note in dict.fromkeys(note for one in loaded for note in one.notes):
         st.caption(wording.plain(note))
-    return found or None
+    return loaded
 
 
-def _title(one: SetSummary) -> str:
-    size = f"{one.n:,} texts" if one.kind == "texts" else f"{one.n:,} vectors of {one.d:,} dimensions"
-    return f"{one.name}: {size}, {'with' if one.relation == 'relevance' else 'without'} relevance"
-
-
-def _holds(source: str) -> tuple[Any, ...]:
-    return TEXTS if source == OWN_TEXTS else VECTORS
-
-
-def _key(source: str, role: str) -> str:
-    return f"{PREFIX}{_kind(source)}.{role}"
-
-
-def _kind(source: str) -> Kind:
-    return "texts" if source == OWN_TEXTS else "vectors"
-
-
-def _parameter(source: str) -> str:
-    return f"{PREFIX}{_kind(source)}"
-
-
-def _read(source: str) -> None:
+def _read(kind: Kind) -> None:
     """Read the files and put the keys of what they hold into the address. An error stands below its field."""
-    st.session_state[PREFIX + "problem"] = None
-    given = {role: st.session_state.get(_key(source, role)) or [] for role in _ROLES}
-    documents, questions, relations = (one if isinstance(one, list) else [one] for one in given.values())
-    if not documents or (questions and not relations):
-        if documents:
-            missing = InputError.at("pairs", "add which documents are relevant to these questions")
-            st.session_state[PREFIX + "problem"] = missing
-        return
-    if questions and len(questions) != len(documents):
+    given = [st.session_state.get(f"{PREFIX}{kind}.{role}") or [] for role in _ROLES]
+    documents, questions, relations = (one if isinstance(one, list) else [one] for one in given)
+    st.session_state[_PROBLEM] = problem = None
+    if documents and questions and not relations:
+        problem = InputError.at("pairs", "add which documents are relevant to these questions")
+    elif questions and len(questions) != len(documents):
         counts = f"{len(questions)} files for {len(documents)} files of documents; give as many"
-        st.session_state[PREFIX + "problem"] = InputError.at("queries", counts)
+        problem = InputError.at("queries", counts)
+    if problem is not None or not documents:
+        st.session_state[_PROBLEM] = problem
         return
     keys = []
     for place, file in enumerate(documents):
-        chosen = {"file": file, "questions": questions[place] if questions else None}
-        chosen["relations"] = relations[0] if relations else None
-        files = {role: (one.name, uploaded_content(one)) for role, one in chosen.items() if one is not None}
+        chosen = {"file": file} | ({"questions": questions[place]} if questions else {})
+        chosen |= {"relations": relations[0]} if relations else {}
+        files = {role: (one.name, uploaded_content(one)) for role, one in chosen.items()}
         wanted = reading.still_wanted(in_callback=True)
-        summary = actions.noted(
-            PREFIX + "problem", resources.service().keep_vectors, ImportRequest(_kind(source)), files, wanted
-        )
+        summary = actions.noted(_PROBLEM, resources.service().keep_vectors, ImportRequest(kind), files, wanted)
         if summary is None:
             return
         keys.append(summary.key)
-    st.query_params[_parameter(source)] = ".".join(keys)
+    st.query_params[PREFIX + kind] = ".".join(keys)

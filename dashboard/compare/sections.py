@@ -12,7 +12,7 @@ from dashboard.export import button
 from dashboard.shared import downloads, exported, menu, wording
 from dashboard.shared.exported import ExportedSentences, ExportedTable
 from isoviz import demo
-from isoviz.readouts.encoders import Difference, EncoderComparison, points
+from isoviz.readouts.encoders import Difference, EncoderComparison, in_points
 
 
 def draw(found: EncoderComparison) -> None:
@@ -47,7 +47,7 @@ def draw(found: EncoderComparison) -> None:
     exported.note(PREFIX + "table", ExportedTable("Details", frame))
     st.dataframe(frame, hide_index=True, key=PREFIX + "table", placeholder="–", alt=words)
     _worse(found)
-    _files(found)
+    _files(found, frame)
 
 
 def _sure(found: EncoderComparison) -> str:
@@ -55,7 +55,7 @@ def _sure(found: EncoderComparison) -> str:
         return "Intervals count rows."
     return (
         f"Intervals and tests count {found.units:,} independent questions: those that share a relevant document count once. The verdict is "
-        f"about nDCG@10, at 5 % error over all encoders; the margin is {points(found.margin)}. It holds for questions like these."
+        f"about nDCG@10, at 5 % error over all encoders; the margin is {in_points(found.margin)}. It holds for questions like these."
     )
 
 
@@ -101,7 +101,7 @@ def _worse(found: EncoderComparison) -> None:
     exported.note(PREFIX + "worse", ExportedTable("Questions that get worse", every, private=True))
 
 
-def _files(found: EncoderComparison) -> None:
+def _files(found: EncoderComparison, frame: pd.DataFrame) -> None:
     st.header("Take it home", anchor=False)
     title = st.text_input(
         "Title of the page", key=PREFIX + "title", placeholder="Should we change our encoder?", width=420, max_chars=120
@@ -109,9 +109,7 @@ def _files(found: EncoderComparison) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         names = ", ".join(one.name for one in found.encoders)
         button.offer("Compare", names, title=title)
-        downloads.buttons(
-            "isoviz-compare", lambda: pd.DataFrame(found.table()), json=lambda: found.model_dump_json(indent=1)
-        )
+        downloads.buttons("isoviz-compare", frame, json=lambda: found.model_dump_json(indent=1))
 
 
 def references() -> None:

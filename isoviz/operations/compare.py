@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
 from pydantic import BaseModel, Field, JsonValue
 
 from isoviz.errors import InputError
@@ -72,49 +71,36 @@ def document(request: CompareRequest) -> dict[str, Any]:
 def measure(request: CompareRequest, progress: Progress = lambda *_: None) -> EncoderComparison:
     """The comparison of a request. Raises `InputError` if it cannot be carried out; fields are those of the request."""
     request.check()
-    margin, named = request.margin / 100, _names(request.encoders)
-    if request.documents is not None:
-        from isoviz.whatif.texts import encoded
-
-        questions = request.queries[0] if request.queries else None
-        texts = _called(
-            lambda: reading.read_texts(
-                str(request.documents), questions=questions, relations=request.relevance, field="documents"
-            )
-        ).without_empty()
-        sets = {name: encoded(texts, model, report=progress) for name, model in named.items()}
-        took = {name: one.facts["milliseconds"] for name, one in sets.items()}
-        return encoders.of_sets(sets, margin, took)
-    files = [*request.encoders, *request.queries, *filter(None, [request.relevance])]
-    if all(reading.holds(file, "encoders") == "array" for file in files) and (request.queries or not request.relevance):
-        parts = {}
-        for place, (name, file) in enumerate(named.items()):
-            asked = reading.array(request.queries[place], request.column, "queries") if request.queries else None
-            parts[name] = reading.array(file, request.column, "encoders"), asked
-        relevance = None if request.relevance is None else np.asarray(arrays.read(request.relevance, None, "relevance"))
-        return encoders.compare(parts, relevance, margin=margin)
-    columns, read = reading.Columns(points=request.column), {}
-    for place, (name, file) in enumerate(named.items()):
-        questions = request.queries[place] if request.queries else None
-        read[name] = _called(
-            lambda file=file, questions=questions: reading.read(
-                file, columns, questions=questions, relations=request.relevance, field="encoders"
-            )
-        )
-    return encoders.of_sets(read, margin)
-
-
-def _called(read: Any) -> Any:
-    """What a reader gives; its field `pairs` is `relevance` here."""
     try:
-        return read()
+        return _measured(request, progress)
     except InputError as error:
-        if error.field != "pairs":
+        if error.field != "pairs":  # as readers call relevance
             raise
         raise InputError(str(error).replace("pairs", "relevance", 1), field="relevance", advice=error.advice) from None
 
 
-def _names(given: tuple[str, ...]) -> dict[str, str]:
-    """Short names that differ → what was given."""
-    short = list(map(catalogue.title, given))
-    return dict(zip(short if len(set(short)) == len(short) else given, given, strict=True))
+def _measured(request: CompareRequest, progress: Progress) -> EncoderComparison:
+    margin, short = request.margin / 100, list(map(catalogue.title, request.encoders))
+    named = dict(zip(short if len(set(short)) == len(short) else request.encoders, request.encoders, strict=True))
+    questions = dict(zip(named, request.queries, strict=False))
+    if request.documents is not None:
+        from isoviz.whatif.texts import encoded
+
+        more: dict[str, Any] = {"questions": next(iter(request.queries), None), "relations": request.relevance}
+        texts = reading.read_texts(request.documents, field="documents", **more).without_empty()
+        sets = {name: encoded(texts, model, report=progress) for name, model in named.items()}
+        return encoders.of_sets(sets, margin, {name: one.facts["milliseconds"] for name, one in sets.items()})
+    files = [*request.encoders, *request.queries, *filter(None, [request.relevance])]
+    if all(reading.holds(file, "encoders") == "array" for file in files) and (questions or not request.relevance):
+        asked = {name: reading.array(file, request.column, "queries") for name, file in questions.items()}
+        parts = {
+            name: (reading.array(file, request.column, "encoders"), asked.get(name)) for name, file in named.items()
+        }
+        relevance = None if request.relevance is None else arrays.read(request.relevance, None, "relevance")
+        return encoders.compare(parts, relevance, margin=margin)
+    columns = reading.Columns(points=request.column)
+    more = {"relations": request.relevance, "field": "encoders"}
+    return encoders.of_sets(
+        {name: reading.read(file, columns, questions=questions.get(name), **more) for name, file in named.items()},
+        margin,
+    )
