@@ -19,7 +19,7 @@ CHANGE = Explanation(
     formula=r"\bar\delta = \frac{1}{q}\sum_i (s_i^{\text{other}} - s_i^{\text{first}})",
     paper="Järvelin & Kekäläinen 2002, doi:10.1145/582415.582418 (nDCG); Smucker et al. 2007, doi:10.1145/1321440.1321528 (paired tests).",
 )
-_HEADINGS = {"noise_floor": "Noise floor (99 %)", **QUALITIES}
+_HEADINGS = {**QUALITIES, "noise_floor": "Noise floor (99 %)"}
 
 
 def changes(found: EncoderComparison) -> go.Figure:
@@ -27,28 +27,26 @@ def changes(found: EncoderComparison) -> go.Figure:
     figure = go.Figure()
     qualities = QUALITIES if found.questions else {"": "Neighbours found"}
     for place, (name, title) in enumerate(qualities.items()):
-        rows = [
-            (one.name, one.change[name] if name else one.neighbours)
-            for one in found.differences
-            if (one.change if name else one.neighbours)
-        ]
-        values = [[100 * end for end in ends] for _, ends in rows if ends is not None]
+        ends = [(one.name, one.change.get(name) if name else one.neighbours) for one in found.differences]
+        rows = [(f"{escape(one)}, {title}" if name else escape(one), value) for one, value in ends if value]
+        middles, low, high = ([100 * value[end] for _, value in rows] for end in range(3))
         figure.add_scatter(
-            x=[value[0] for value in values],
-            y=[escape(one) for one, _ in rows],
-            error_x=theme.error_bars([value[0] for value in values], [(value[1], value[2]) for value in values]),
+            x=middles,
+            y=[label for label, _ in rows],
+            error_x=theme.error_bars(middles, zip(low, high, strict=True)),
             mode="markers",
             name=title,
             marker={"size": 9, "color": theme.PALETTE[place], "symbol": ("circle", "square", "diamond")[place]},
-            offsetgroup=str(place),
-            hovertemplate="%{y}<br>" + title + " %{x:.2f}<extra></extra>",
+            hovertemplate="%{y}: %{x:.2f}<extra></extra>",
         )
-    axes = {"yaxis": {"autorange": "reversed"}, "height": 190 + 50 * len(found.differences), "scattermode": "group"}
-    if found.questions:
-        figure.add_vline(0, line_width=1)
-        figure.add_vline(-100 * found.margin, line_width=1, line_dash="dot")
-        return theme.titled(figure, f"points more than {escape(found.encoders[0].name)}", "", **axes)
-    return theme.titled(figure, "% of each row's ten nearest rows", "", **axes)
+    order = [f"{escape(one.name)}, {title}" for one in found.differences for title in QUALITIES.values()]
+    axis = {"autorange": "reversed", **({"categoryorder": "array", "categoryarray": order} if found.questions else {})}
+    axes = {"yaxis": axis, "height": 160 + 36 * len(qualities) * len(found.differences), "showlegend": False}
+    if not found.questions:
+        return theme.titled(figure, "% of each row's ten nearest rows", "", **axes)
+    figure.add_vline(0, line_width=1)
+    figure.add_vline(-100 * found.margin, line_width=1, line_dash="dot")
+    return theme.titled(figure, f"points more than {escape(found.encoders[0].name)}", "", **axes)
 
 
 def table(found: EncoderComparison) -> pd.DataFrame:
@@ -59,7 +57,7 @@ def table(found: EncoderComparison) -> pd.DataFrame:
         if found.questions:
             row["Verdict"] = "compared with" if change is None else change.outcome
         ends = {"noise_floor": one.noise_floor, **one.quality}
-        row |= {title: _words(ends.get(name)) for name, title in reversed(_HEADINGS.items()) if ends.get(name)}
+        row |= {title: _words(ends.get(name)) for name, title in _HEADINGS.items() if ends.get(name)}
         if found.questions:
             row["Rise, stay, fall"] = "" if change is None else f"{change.wins}, {change.ties}, {change.losses}"
         else:

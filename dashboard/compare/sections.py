@@ -91,12 +91,12 @@ def _worse(found: EncoderComparison) -> None:
         f"nDCG@10 and the first documents of each encoder: ✓ relevant, cosine, id, text. The {len(difference.worse)} largest falls."
     )
     rows = []
-    for one in difference.worse:
-        title = f"{one.question}: {one.text}" if one.text else one.question
-        st.markdown(f"{wording.plain(title)}  \n:gray[nDCG@10 {one.before:.2f} → {one.after:.2f}]")
+    for place, one in enumerate(difference.worse):
+        title, fall = f"{one.question}: {one.text}" if one.text else one.question, f"{one.before:.2f} → {one.after:.2f}"
         frame = figures.hits(one, first, difference.name)
-        st.dataframe(frame, hide_index=True, key=f"{PREFIX}worse_{one.question}", alt=f"First documents of {title}")
-        rows.append(frame.assign(Question=title, **{"nDCG@10": f"{one.before:.2f} → {one.after:.2f}"}))
+        with st.expander(f"{wording.plain(title)}  :gray[{fall}]", expanded=place == 0, key=f"{PREFIX}worse_{place}"):
+            st.dataframe(frame, hide_index=True, key=f"{PREFIX}hits_{place}", alt=f"First documents of {title}")
+        rows.append(frame.assign(Question=title, **{"nDCG@10": fall}))
     every = pd.concat(rows, ignore_index=True)
     exported.note(PREFIX + "worse", ExportedTable("Questions that get worse", every, private=True))
 

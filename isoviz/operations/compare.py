@@ -81,7 +81,9 @@ def measure(request: CompareRequest, progress: Progress = lambda *_: None) -> En
 
 def _measured(request: CompareRequest, progress: Progress) -> EncoderComparison:
     margin, short = request.margin / 100, list(map(catalogue.title, request.encoders))
-    named = dict(zip(short if len(set(short)) == len(short) else request.encoders, request.encoders, strict=True))
+    if len(set(short)) < len(short):
+        short = [f"{place}. {name}" for place, name in enumerate(short, 1)]
+    named = dict(zip(short, request.encoders, strict=True))
     questions = dict(zip(named, request.queries, strict=False))
     if request.documents is not None:
         from isoviz.whatif.texts import encoded
