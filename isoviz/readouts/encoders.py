@@ -389,7 +389,7 @@ def _noise_floor(x: NDArray[Any], c: int, search: retrieval.Relevance | None) ->
         level = found.level(0.99) if len(found.unrelated) else None
     except InputError:
         return None
-    return level and (level.cosine, level.low, level.high)
+    return None if level is None else (level.cosine, level.low, level.high)
 
 
 def _search(relevance: ArrayLike | None, c: int, q: int) -> retrieval.Relevance | None:
