@@ -26,11 +26,14 @@ from isoviz.errors import InputError, StoreError
 from isoviz.events import Status
 from isoviz.jobs import guarded
 from isoviz.operations import documents
+from isoviz.operations.check import CheckRequest
 from isoviz.operations.compare import CompareRequest
 from isoviz.operations.measure import CloudRequest, MeasureRequest
 from isoviz.operations.operation import Alpha, Baseline, By, ComparedMetric, arguments_of, checked, keywords
 from isoviz.operations.ruler import RulerRequest
 from isoviz.operations.settings import Settings
+from isoviz.operations.upgrade import UpgradeRequest
+from isoviz.parameters import extra
 from isoviz.runs import duplicates, planning
 from isoviz.runs.identity import one_line
 from isoviz.runs.naming import experiment_name
@@ -46,6 +49,8 @@ _MEASURE_SECONDS: Final = 3600.0
 _THREADS: Final = ThreadPoolExecutor(32, "operation")
 _MEASURING: Final = ThreadPoolExecutor(8, "measure")
 """Its threads wait for their turn to measure; other operations must not wait for them."""
+_VECTORS: Final = ("embeddings", "encoders", "vectors", "old")
+"""Fields of requests that name vectors."""
 _MODEL_MODULES: Final = ("torch", "transformers", "isoviz.models.adapter")
 
 
@@ -113,6 +118,8 @@ def operations(
         Operation(do.measure, computes=True),
         Operation(do.ruler, computes=True),
         Operation(do.compare, computes=True),
+        Operation(do.check, computes=True),
+        Operation(do.upgrade, computes=True),
         Operation(do.catalogue),
         Operation(do.list_runs),
         Operation(do.show_run),
@@ -189,23 +196,36 @@ class Operations:
         models = request.encoders if request.documents is not None else ()
         return await self._computed("isoviz.operations.compare:document", request, next(iter(models), None))
 
-    def _resolved(self, request: CloudRequest | CompareRequest, model: str | None) -> dict[str, Any]:
-        """The paths of a request, checked for the visitor. `model`: what it loads, if it does."""
-        if isinstance(request, CompareRequest):
-            file = lambda name: self.service.resolve_paths(file=name)[2]  # noqa: E731
-            encoder = file if model is None else lambda name: self.service.resolve_paths(name)[0]
-            return {
-                "encoders": tuple(map(encoder, request.encoders)),
-                "queries": tuple(map(file, request.queries)),
-                "documents": file(request.documents),
-                "relevance": file(request.relevance),
-            }
-        resolved = self.service.resolve_paths(model, request.data, request.embeddings)
-        return {"data": resolved[1], "embeddings": resolved[2]} | ({"model": resolved[0]} if model else {})
+    async def check(self, request: CheckRequest) -> dict[str, Any]:
+        """Did these vectors change? Each measure against a saved baseline, with its interval, tolerance and outcome; ok is false if one
+        changed. fail_on: MEASURE or MEASURE=TOLERANCE.
+        """
+        return await self._computed("isoviz.operations.check:document", request, None)
 
-    async def _computed(
-        self, function: str, request: CloudRequest | CompareRequest, model: str | None
-    ) -> dict[str, Any]:
+    async def upgrade(self, request: UpgradeRequest) -> dict[str, Any]:
+        """Does a linear map of old vectors save re-embedding? Recall@10 of the new encoder's neighbours, on rows that the map was not
+        fitted on, with intervals.
+        """
+        return await self._computed("isoviz.operations.upgrade:document", request, None)
+
+    def _resolved(self, request: BaseModel, model: str | None) -> dict[str, Any]:
+        """The paths of a request, checked for the visitor. `model`: what it loads, if it does."""
+        if isinstance(request, CloudRequest):
+            resolved = self.service.resolve_paths(model, request.data, request.embeddings)
+            return {"data": resolved[1], "embeddings": resolved[2]} | ({"model": resolved[0]} if model else {})
+        found: dict[str, Any] = {}
+        for name, field in type(request).model_fields.items():
+            given = getattr(request, name)
+            if name == "encoders" and model is not None:
+                found[name] = tuple(self.service.resolve_paths(one)[0] for one in given)
+            elif given is not None and extra(field).get("metavar") in ("FILE", "ENCODER"):
+                file = [
+                    self.service.resolve_paths(file=one)[2] for one in ([given] if isinstance(given, str) else given)
+                ]
+                found[name] = file[0] if isinstance(given, str) else tuple(file)
+        return found
+
+    async def _computed(self, function: str, request: BaseModel, model: str | None) -> dict[str, Any]:
         """A request's document, from a process with limits that ends with the client. `model`: what it loads, if it does."""
         cancelled = threading.Event()
 
@@ -223,7 +243,7 @@ class Operations:
                     function,
                     {"request": request.model_copy(update=self._resolved(request, model))},
                     dict[str, Any],
-                    field="model" if model else "embeddings" if isinstance(request, CloudRequest) else "encoders",
+                    field="model" if model else next(name for name in _VECTORS if name in type(request).model_fields),
                     imports=guarded.TABLES if model is None else _MODEL_MODULES,
                     allowed=allowed,
                     pulse=pulse,
