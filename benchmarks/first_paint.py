@@ -25,7 +25,7 @@ from tests.browser.conftest import start
 
 BAR = 1.5
 PAGES = (
-    *("", "playground", "lessons", "methods", "explore", "whatif", "ruler", "atlas"),
+    *("", "playground", "lessons", "methods", "explore", "whatif", "ruler", "compare"),
     *("train", "live", "experiments", "results", "tradeoffs", "papers", "run"),
 )
 CONTENT = ", ".join(

@@ -33,7 +33,6 @@ ROOMS = [
     "exploring",
     "comparisons",
     "watch",
-    "atlas",
     "methods",
     "vectors",
     "training/test_resume.py",

@@ -1,4 +1,4 @@
-"""Writes the bundled rows of the demo tasks, the demo search and the corpus of the atlas: `python -m factory.rows`."""
+"""Writes the bundled rows of the demo tasks, the demo search and the corpus of the recorded encoders: `python -m factory.rows`."""
 
 from __future__ import annotations
 

@@ -25,14 +25,13 @@ _VERBS: Final = {
     "sweep": "fine-tune over a grid of parameters and seeds",
     "measure": "every measure of an array file, or of a model on a task",
     "ruler": "what a cosine means for an encoder: noise floor, P(related | cosine), thresholds",
-    "atlas": "record many encoders: noise floors and the isotropy of each layer, in files that merge",
     "check": "did these vectors change? measures compared with a saved baseline, exit code 1 if so",
     "transform": "apply a chain of post-hoc transforms to an array file",
     "upgrade": "does a linear map of old vectors save re-embedding? neighbour recall on rows that it was not fitted on",
     "export": "write a chain as a matrix for numpy, or as a sentence-transformers model",
     "runs": "list, show, stop, resume, delete, export or cite runs, reorder the queue, save a model, or add seeds to an experiment",
     "worker": "train queued runs of a store one after another, on any machine that can reach it",
-    "compare": "do these runs differ? intervals, tests, and how many seeds a test would need",
+    "compare": "which encoder ranks higher on your questions? Or do these runs differ?",
     "report": "write an experiment's tables, tests and figures to one file",
     "study": "list the papers' figures and tables, or compute one",
     "lessons": "write the playground and the lessons as one HTML file, or check your own lessons",
@@ -40,6 +39,7 @@ _VERBS: Final = {
     "freeze": "write what the app shows at an address as one HTML file",
     "app": "open the dashboard",
     "mcp": "serve runs and measures to an agent, over the Model Context Protocol",
+    "skill": "write SKILL.md, what an agent should know before it uses IsoViz",
     "doctor": "check this installation: packages, devices, disk, store and hub",
     "links": "show or renew the links that open the dashboard",
 }
@@ -178,7 +178,7 @@ def _with_option(error: IsoVizError) -> str:
     message, field = str(error), error.field or ""
     option = "--set " + field.removeprefix("params.") if field.startswith("params.") else OPTIONS.get(field)
     option = option or OWN_OPTIONS.get(field.removeprefix("own."))
-    special = {"seed": "--seeds", "grid": "--grid", "vectors": "vectors", "address": "URL"}
+    special = {"seed": "--seeds", "grid": "--grid", "vectors": "vectors", "encoders": "encoders", "address": "URL"}
     option = option or special.get(field, f"--{field.replace('_', '-')}")
     named = field and not field.isupper() and message.startswith(field + ":")  # in capitals: an environment variable
     return option + message.removeprefix(field) if named else message

@@ -46,6 +46,7 @@ def test_the_core_measures_without_torch_and_names_the_extra_of_the_rest(
     site = unpacked(archives[1], tmp_path / "site-packages", core=True)
     assert (site / "numpy").exists() and not (site / "torch").exists() and not (site / "pandas").exists()
     np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(200, 8)))
+    np.save(tmp_path / "links.npy", np.stack([np.arange(200), np.arange(200)], axis=1))
     (tmp_path / "x.csv").write_text("a,b\n1,2\n3,4\n")
     lines = {
         "measure --embeddings x.npy --json": None,
@@ -53,6 +54,7 @@ def test_the_core_measures_without_torch_and_names_the_extra_of_the_rest(
         "page --out page.html --embeddings x.npy": None,
         "lessons --out lessons.html": None,
         "ruler --embeddings x.npy": None,
+        "compare x.npy x.npy --queries x.npy x.npy --relevance links.npy": None,
         "check x.npy --save baseline.json": None,
         "check x.npy --baseline baseline.json": None,
         "transform --chain zca --in x.npy --out white.npy": None,

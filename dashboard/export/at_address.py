@@ -27,6 +27,7 @@ PAGES: Final = (
     menu.EXPLORE,
     menu.WHATIF,
     menu.RULER,
+    menu.COMPARE,
     menu.TRADEOFFS,
     menu.RESULTS,
     menu.EXPERIMENTS,

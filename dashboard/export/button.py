@@ -23,7 +23,9 @@ _MOST_OF_LAYERS = 100.0
 """Megabytes of the vectors of all layers that a file takes."""
 
 
-def offer(page: str, name: str, *, code: Callable[[], Mapping[str, str]] = dict, about: str = "") -> None:
+def offer(
+    page: str, name: str, *, code: Callable[[], Mapping[str, str]] = dict, about: str = "", title: str = ""
+) -> None:
     """The download button, with the fields of what the file contains. Nothing if the page shows nothing.
 
     Args:
@@ -31,6 +33,7 @@ def offer(page: str, name: str, *, code: Callable[[], Mapping[str, str]] = dict,
         name: what it shows, for the file's name.
         code: makes the texts to copy, by title: where the numbers come from, what computes the same, citations.
         about: what the file contains, before its date and version.
+        title: of the file; empty for one from the page and what it shows.
     """
     entries = exported.entries()
     if not entries:
@@ -41,12 +44,13 @@ def offer(page: str, name: str, *, code: Callable[[], Mapping[str, str]] = dict,
 
     def make() -> str:
         texts = contents.get("texts", True)
+        kept = [entry for entry in entries if texts or not getattr(entry, "private", False)]
         inside: dict[str, Any] = {"address": address}
         if contents.get("vectors"):
             inside |= html.vectors_inside(entries, layers=contents["layers"], texts=texts)
-        title = f"{page}: {name}" if name else page
+        heading = title or (f"{page}: {name}" if name else page)
         return html.render(
-            title, about, entries, {**code(), "Restores this page in the app": address}, inside, texts=texts
+            heading, about, kept, {**code(), "Restores this page in the app": address}, inside, texts=texts
         )
 
     with st.container(horizontal=True, vertical_alignment="center", width="content"):
@@ -65,7 +69,9 @@ def _contents(entries: Collection[Entry]) -> dict[str, bool]:
     """Fields: whether the file has the page's vectors, those of all layers, and texts."""
     entry = next((entry for entry in entries if isinstance(entry, ExportedVectors)), None)
     if entry is None:
-        return {}
+        private = any(getattr(entry, "private", False) for entry in entries)
+        help_text = "Questions and documents are texts of yours; without them, the file has numbers only."
+        return {"texts": st.toggle("Include the texts", key=f"{KEY}_texts", help=help_text)} if private else {}
     found, count = entry.vectors, len(entry.layers)
     fits = found.n <= MOST_ROWS and found.d <= MOST_DIMENSIONS
     size = found.points.nbytes * 4 / 3e6

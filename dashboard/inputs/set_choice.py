@@ -44,7 +44,7 @@ def key_field(prefix: str, first: str = demo_sets.RETRIEVAL, *, halves: bool = F
             bind="query-params",
             help="Each text becomes the mean of its tokens at this layer.",
         )
-        return _encoded(prefix, TextsRequest(titles[str(selected)], layer=int(layer or FIRST_LAYER)))
+        return encoded(prefix, TextsRequest(titles[str(selected)], layer=int(layer or FIRST_LAYER)))
     own_set = vectors_form.draw(prefix, "either")
     if own_set is None:
         return None
@@ -69,7 +69,7 @@ def key_field(prefix: str, first: str = demo_sets.RETRIEVAL, *, halves: bool = F
     if own_set.kind == "vectors":
         return own_set.key
     source = model_form.show_source(model) if model else None
-    return None if source is None else _encoded(prefix, TextsRequest(own_set.key, source.name, halves=cut))
+    return None if source is None else encoded(prefix, TextsRequest(own_set.key, source.name, halves=cut))
 
 
 def _encoder_field(prefix: str) -> str:
@@ -89,7 +89,7 @@ def _encoder_field(prefix: str) -> str:
     return str(model or "")
 
 
-def _encoded(prefix: str, request: TextsRequest) -> str | None:
+def encoded(prefix: str, request: TextsRequest) -> str | None:
     """The key of the texts' vectors. Starts the encoder, which takes seconds, unless the vectors are bundled."""
     if (key := recorded(request)) is not None:
         return key

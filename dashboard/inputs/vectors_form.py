@@ -278,6 +278,8 @@ def _loaded(form: _Form) -> SetSummary | None:
         )
     if summary.skipped:
         st.warning(f"{wording.plain(summary.skipped)}.")
+    for note in summary.notes:
+        st.caption(wording.plain(note))
     with st.container(horizontal=True, vertical_alignment="center"):
         columns = f"Columns read as dimensions: {listed(summary.dimensions, 300)}." if summary.dimensions else None
         st.caption(

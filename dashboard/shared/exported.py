@@ -66,12 +66,14 @@ class ExportedTable:
 
     Attributes:
         places: heading → decimals of its numbers; others have four digits.
+        private: it shows texts of rows, which a file has only on request.
     """
 
     title: str
     table: Table
     notes: tuple[str, ...] = ()
     places: Mapping[str, int] = field(default_factory=dict)
+    private: bool = False
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ _PAGES = Path(__file__).resolve().parents[2] / "pages"
     EXPLORE,
     WHATIF,
     RULER,
-    ATLAS,
+    COMPARE,
     TRAIN,
     LIVE,
     EXPERIMENTS,
@@ -32,7 +32,7 @@ _PAGES = Path(__file__).resolve().parents[2] / "pages"
 ) = (
     str(_PAGES / f"{name}.py")
     for name in (
-        *("home", "playground", "lessons", "methods", "explore", "whatif", "ruler", "atlas", "train", "live"),
+        *("home", "playground", "lessons", "methods", "explore", "whatif", "ruler", "compare", "train", "live"),
         *("experiments", "results", "tradeoffs", "papers", "run"),
     )
 )
@@ -63,10 +63,10 @@ _MENU: Final = {
         "straighten",
         "What a cosine means for an encoder: noise floor, P(related | cosine), and a threshold with its precision.",
     ),
-    ATLAS: (
-        "Atlas",
-        "public",
-        "Recorded encoders side by side: noise floors, thresholds and the isotropy of each layer.",
+    COMPARE: (
+        "Compare",
+        "balance",
+        "Which encoder ranks higher on your questions: verdicts with intervals, and the questions that get worse.",
     ),
     TRAIN: ("Train", "model_training", "Choose models, tasks, methods, parameters and seeds, and launch the runs."),
     LIVE: ("Live", "monitoring", "The queue, running runs with live curves, and trainings watched elsewhere."),
@@ -99,7 +99,12 @@ def pages() -> list[st.Page]:
             visibility="hidden" if path == RUN else "visible",
         )
         for path, (title, icon, purpose) in _MENU.items()
-    ]
+    ] + [st.Page(_moved, title="Atlas", url_path="atlas", visibility="hidden")]
+
+
+def _moved() -> None:
+    """The old address of recorded encoders."""
+    st.switch_page(COMPARE)
 
 
 def activity(page: st.Page) -> None:

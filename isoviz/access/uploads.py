@@ -31,8 +31,8 @@ _VISITOR = ".visitor"
 """File in an upload's folder that lists its owners."""
 
 Files = Mapping[str, tuple[str, bytes | memoryview]]
-"""Split of a task, or role of a file with vectors (`file`, `beside`, `relations`) → (its name, of which only the extension is used,
-content)."""
+"""Split of a task, or role of a file with vectors (`file`, `beside`, `relations`, `questions`) → (its name, of which only the
+extension is used, content)."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def save_vectors(
 
     Args:
         request: what to read; uploaded files replace its paths.
-        files: uploaded files by role: `file`, `beside` and `relations`.
+        files: uploaded files by role: `file`, `beside`, `relations` and `questions`.
 
     Raises:
         InputError: like `isoviz.vectors.read`, with the field of the file.
@@ -160,9 +160,9 @@ def save_vectors(
             placed[role] = str(incoming / role / _own_name(name))
             Path(placed[role]).write_bytes(content)
         title = request.name or files.get("file", ("",))[0]
-        beside, relations = placed.get("beside"), placed.get("relations")
+        beside, relations, questions = (placed.get(role) for role in ("beside", "relations", "questions"))
         file = placed.get("file", request.file)
-        local_request = replace(request, file=file, beside=beside, relations=relations, name=title)
+        local_request = replace(request, file=file, beside=beside, relations=relations, questions=questions, name=title)
         began = time.time()
         summary: SetSummary = guarded.call(
             "isoviz.vectors.intake:import_file", {"request": local_request}, SetSummary, field="vectors", pulse=pulse

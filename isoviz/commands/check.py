@@ -4,64 +4,46 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from isoviz import drift, input_validation
-from isoviz.commands.options import Column, SkipBadRows, file_of_vectors
+from isoviz import drift
+from isoviz.commands.options import file_of_vectors
 from isoviz.commands.output import Answer, print_table, progress_bar
 from isoviz.errors import InputError
 from isoviz.formatting import number
+from isoviz.operations.check import CheckRequest, check
 from isoviz.operations.operation import argument
 from isoviz.tables import catalogue, stores
 
 
-def run(
-    vectors: Annotated[
-        str,
-        argument(file_of_vectors(), "FILE", positional=True),
-    ],
-    baseline: Annotated[str | None, argument("compare with this baseline", "FILE")] = None,
-    save: Annotated[str | None, argument("save a baseline", "FILE")] = None,
-    fail_on: Annotated[
-        list[str] | None,
-        argument(f"judge only these, with these tolerances: {', '.join(drift.MEASURES)}", "MEASURE[=TOLERANCE]"),
-    ] = None,
-    column: Column = None,
-    ids: Annotated[str | None, argument("column of ids, by which rows are paired (default: id, if present)")] = None,
-    same_rows: Annotated[bool, argument("pair rows by number: row k is the same text in both files")] = False,
-    pairs: Annotated[str | None, argument("a table of query, document, relevance: judge search, too", "FILE")] = None,
-    strict: Annotated[bool, argument("fail also where a change cannot be excluded")] = False,
-    skip_bad_rows: SkipBadRows = False,
-) -> Answer:
+class CheckOptions(CheckRequest):
+    """What to compare or to save."""
+
+    vectors: Annotated[str, argument(file_of_vectors(), "FILE", positional=True)]
+    baseline: Annotated[str | None, argument("compare with this baseline", "FILE")] = None  # type: ignore[assignment]
+    save: Annotated[str | None, argument("save a baseline", "FILE")] = None
+    strict: Annotated[bool, argument("fail also where a change cannot be excluded")] = False
+
+
+def run(request: CheckOptions) -> Answer:
     """Save a baseline of a file of vectors, or compare the file with one: exit code 1 if a measure changed beyond its tolerance."""
-    if (baseline is None) == (save is None):
+    if (request.baseline is None) == (request.save is None):
         raise InputError("baseline: give either --baseline or --save", field="baseline")
-    for name, value in {"fail_on": fail_on, "same_rows": same_rows, "strict": strict}.items():
-        if value and save is not None:
+    shown = catalogue.title(request.vectors)
+    if request.save is None:
+        with progress_bar() as progress:
+            result = check(request, progress)
+        code = 0 if result.ok(request.strict) else 1
+        return Answer(result.model_dump(mode="json"), lambda: _print(shown, result), result.notes(), code)
+    for name in ("fail_on", "same_rows", "strict"):
+        if getattr(request, name):
             raise InputError(f"{name}: only with --baseline", field=name)
-    tolerances = None if fail_on is None else dict(map(assignment, fail_on))
-    before = None if baseline is None else drift.Baseline.read(baseline)
-    shown = catalogue.title(vectors)
     with progress_bar() as progress, stores.reporting(progress):
-        points, names, searches = drift.read(vectors, column, ids, skip_bad_rows, pairs)
-    if before is None:
-        made = drift.baseline(points, ids=names, searches=searches)
-        made.write(str(save))
-        document = made.model_dump(mode="json", exclude={"vectors", "ids", "searches"}) | {"rows": len(made.ids)}
-        notes = drift.missing_notes(made.missing)
-        return Answer(document, lambda: _print_baseline(f"{shown} → {save}", made), notes)
-    if ids is None and (same_rows or not before.common(names or ())):
-        names = None  # no ids, or a column 'id' that nobody asked for
-    result = drift.check(points, before, fail_on=tolerances, ids=names, same_rows=same_rows, searches=searches)
-    code = 0 if result.ok(strict) else 1
-    return Answer(result.model_dump(mode="json"), lambda: _print(shown, result), result.notes(), code)
-
-
-def assignment(text: str, field: str = "fail_on") -> tuple[str, float | None]:
-    """NAME or NAME=NUMBER."""
-    name, equals, value = text.partition("=")
-    try:
-        return name, input_validation.number(value) if equals else None
-    except ValueError as error:
-        raise InputError.at(field, str(error)) from None
+        how = request.ids, request.skip_bad_rows, request.pairs, request.queries
+        points, names, searches = drift.read(request.vectors, request.column, *how)
+    made = drift.baseline(points, ids=names, searches=searches)
+    made.write(request.save)
+    document = made.model_dump(mode="json", exclude={"vectors", "ids", "searches"}) | {"rows": len(made.ids)}
+    notes = drift.missing_notes(made.missing)
+    return Answer(document, lambda: _print_baseline(f"{shown} → {request.save}", made), notes)
 
 
 def _print_baseline(name: str, made: drift.Baseline) -> None:

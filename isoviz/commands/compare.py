@@ -1,32 +1,96 @@
-"""`isoviz compare`: do these runs differ?"""
+"""`isoviz compare`: which encoder ranks higher on a search, or do these runs differ?"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from isoviz.commands.options import StoreOption
-from isoviz.commands.output import Answer, print_table
-from isoviz.comparisons import Part, Table, wording
-from isoviz.operations.operation import argument
-from isoviz.operations.table import Alpha, Baseline, By, ComparedMetric, compare
-from isoviz.runs.store import Store
+from isoviz.commands.options import Column, StoreOption
+from isoviz.commands.output import Answer, print_table, progress_bar
+from isoviz.errors import InputError
+from isoviz.formatting import decimals
+from isoviz.operations.compare import CompareRequest, measure
+from isoviz.operations.operation import Alpha, Baseline, By, ComparedMetric, argument, checked
+from isoviz.readouts.encoders import QUALITIES, EncoderComparison, Ends
+from isoviz.vectors.reading import names_file
+
+if TYPE_CHECKING:
+    from isoviz.comparisons import Part, Table
+
+_OF = CompareRequest.model_fields
 
 
 def run(
-    ids: Annotated[list[str], argument("runs, or experiments: all runs launched together", "ID", positional=True)],
+    ids: Annotated[
+        list[str],
+        argument(
+            "encoders: files of vectors, or models with --documents; the others are compared with the first. Or runs and experiments",
+            "ENCODER",
+            positional=True,
+        ),
+    ],
+    documents: Annotated[str | None, argument(str(_OF["documents"].description), "FILE")] = None,
+    queries: Annotated[tuple[str, ...], argument(str(_OF["queries"].description), "FILE")] = (),
+    relevance: Annotated[str | None, argument(str(_OF["relevance"].description), "FILE")] = None,
+    margin: Annotated[float, argument(str(_OF["margin"].description))] = 1.0,
+    column: Column = None,
     by: By = "method",
     metric: ComparedMetric = None,
     baseline: Baseline = None,
     alpha: Alpha = 0.05,
     store: StoreOption = None,
 ) -> Answer:
-    """Compare runs, whatever the result."""
+    """Compare encoders on documents, questions and relevance, or runs; exit code 0 whatever the result."""
+    search = {"documents": documents, "queries": queries, "relevance": relevance, "column": column}
+    if any(search.values()) or all(map(names_file, ids)):
+        if metric is not None or baseline is not None:
+            raise InputError.at("metric" if metric else "baseline", "only for runs, not for encoders")
+        request = checked(CompareRequest, {"encoders": tuple(ids), "margin": margin, **search})
+        with progress_bar() as progress:
+            found = measure(request, progress)
+        return Answer(found.model_dump(mode="json"), lambda: _show_encoders(found), found.notes)
+    from isoviz.operations.table import compare
+    from isoviz.runs.store import Store
+
     table = compare(Store(store), ids, by=by, metric=metric, baseline=baseline, alpha=alpha)
     return Answer(table.model_dump(mode="json"), lambda: show(table))
 
 
+def _show_encoders(found: EncoderComparison) -> None:
+    print(f"{found.questions:,} questions, {found.documents:,} documents")
+    print_table(
+        ("encoder", "d", *QUALITIES.values(), "noise floor, 99 %", "bytes", "ms per text"),
+        [
+            (
+                one.name,
+                str(one.d),
+                *(_ends(one.quality.get(name)) for name in QUALITIES),
+                _ends(one.noise_floor),
+                f"{one.bytes:,}",
+                "" if one.milliseconds is None else f"{one.milliseconds:.1f}",
+            )
+            for one in found.encoders
+        ],
+    )
+    for difference in found.differences:
+        print(f"\n{difference.sentence}")
+        if difference.change:
+            print(f"Questions: {difference.wins:,} rise, {difference.ties:,} stay, {difference.losses:,} fall.")
+        for one in difference.worse:
+            print(f"  {one.question}{'' if one.text is None else f': {one.text}'}")
+            for name, value, hits in (
+                (found.encoders[0].name, one.before, one.hits_before),
+                (difference.name, one.after, one.hits_after),
+            ):
+                shown = ", ".join(f"{hit.document} {decimals(hit.cosine)}{' ✓' * hit.relevant}" for hit in hits)
+                print(f"    {name}: nDCG@10 {decimals(value)}; {shown}")
+
+
+def _ends(ends: Ends | None) -> str:
+    return "" if ends is None else f"{decimals(ends[0])} ({decimals(ends[1])} to {decimals(ends[2])})"
+
+
 def show(table: Table) -> None:
-    """The table as text."""
+    """The table of runs as text."""
     for part in table.parts:
         _show(part, table)
     if table.tests > 1:
@@ -34,6 +98,8 @@ def show(table: Table) -> None:
 
 
 def _show(part: Part, table: Table) -> None:
+    from isoviz.comparisons import wording
+
     print(f"\n{part.model} on {part.task}: {part.metric}")
     for warning in part.warnings:
         print(f"warning: {warning}")

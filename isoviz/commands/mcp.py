@@ -28,8 +28,8 @@ except ModuleNotFoundError as missing:
 
 _INSTRUCTIONS: Final = (
     "IsoViz measures how isotropic the embeddings of transformers are, fine-tunes models with isotropy methods, and compares the "
-    "runs. More isotropic is not better by itself: compare_runs says whether a setting changed the task's metric. Begin with "
-    "list_runs, or with catalogue for the names that other tools take."
+    "runs. More isotropic is not better by itself: compare says which encoder ranks higher on someone's questions, compare_runs whether "
+    "a setting changed a task's metric. Of vectors, measure first, then ruler, then compare. catalogue has the names that tools take."
 )
 _READS: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _WRITES: Final = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
-from isoviz import atlas, cosines, input_validation
-from isoviz.atlas.corpora import Corpus
+from isoviz import cosines, input_validation
 from isoviz.commands.output import Answer, print_table, progress_bar
 from isoviz.errors import InputError
 from isoviz.formatting import fixed
 from isoviz.operations.operation import argument
-from isoviz.operations.ruler import SHARE_OF_HIGHEST, Measured, RulerRequest, measure, texts_in
+from isoviz.operations.ruler import Measured, RulerRequest, measure
 
 
 class RulerOptions(RulerRequest):
     """What to measure a ruler on, and where to keep it."""
 
     out: Annotated[str | None, argument("keep the ruler as JSON", "FILE")] = None
-    publish: Annotated[
-        str | None, argument("also record the model on these related pairs for the atlas, by its protocol", "DIR")
-    ] = None
 
 
 def run(request: RulerOptions) -> Answer:
@@ -29,27 +25,11 @@ def run(request: RulerOptions) -> Answer:
     target = None if request.out is None else input_validation.path(request.out, "out")
     if target is not None and not target.parent.is_dir():
         raise InputError(f"out: no folder '{target.parent}'", field="out")
-    corpus = None if request.publish is None else _corpus(request)
     with progress_bar() as progress:
         measured = measure(request, progress)
-        if request.publish is not None and corpus is not None:
-            pooling: Any = request.pooling
-            made = atlas.record(str(request.model), corpus, pooling=pooling, progress=progress)
-            atlas.records.write(made, input_validation.path(request.publish, "publish"))
     if target is not None:
         target.write_text(measured.ruler.model_dump_json(indent=1) + "\n", encoding="utf-8")
     return Answer(measured.document, lambda: _print(measured, request.out), measured.notes)
-
-
-def _corpus(request: RulerOptions) -> Corpus:
-    """The related pairs of a request's texts, for the atlas."""
-    from isoviz.vectors import halves
-
-    if request.model is None or request.embeddings is not None:
-        raise InputError("publish: only with a model, which reads texts; not with embeddings", field="publish")
-    texts, _ = texts_in(request)
-    texts = halves.halved(texts) if request.halves else texts
-    return atlas.corpora.of_set(texts, request.related_from, SHARE_OF_HIGHEST, "publish")
 
 
 def _print(measured: Measured, out: str | None) -> None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from isoviz import input_validation
-from isoviz.commands.check import assignment
 from isoviz.commands.options import Column, file_of_vectors
 from isoviz.commands.output import Answer
 from isoviz.errors import InputError
+from isoviz.operations.check import assignment
 from isoviz.operations.operation import argument
-from isoviz.readouts.upgrade import Map, upgrade
+from isoviz.operations.upgrade import UpgradeRequest, measure
+from isoviz.readouts.upgrade import Map
 from isoviz.statistics.paired_bootstrap import Difference
-from isoviz.tables import arrays
-from isoviz.vectors import reading
-from isoviz.whatif.upgrade import map_file, recalls
+from isoviz.whatif.upgrade import map_file
 
 
 def run(
@@ -35,27 +34,13 @@ def run(
     target = None if out is None else input_validation.path(out, "out")
     if target is not None and (target.suffix != ".zip" or not target.parent.is_dir() or target.exists()):
         raise InputError(f"out: give a new file that ends in .zip, in a folder that exists; got '{out}'", field="out")
-    points = {
-        name: reading.array(file, called, name)
-        for name, file, called in (("old", old, column), ("new", new, new_column or column))
-    }
-    for name, array in points.items():
-        if array.dtype.kind not in "fiu":
-            raise InputError(f"{name}: holds {array.dtype}, not numbers", field=name)
-        arrays.check_finite(array, name)
-    result = upgrade(points["old"], points["new"], map)
-    document: dict[str, Any] = {
-        "map": map,
-        **{name: {"file": file, "n": len(points[name]), "d": points[name].shape[1]}
-           for name, file in (("old", old), ("new", new))},
-        "recall10": recalls(result),
-        "required": require,
-        "out": None if target is None else str(target),
-    }  # fmt: skip
+    result, document = measure(UpgradeRequest(old=old, new=new, map=map, column=column, new_column=new_column))
+    n = document["old"]["n"]
+    document |= {"required": require, "out": None if target is None else str(target)}
     if target is not None:
-        target.write_bytes(map_file(result, map, old, new, len(points["old"])))
+        target.write_bytes(map_file(result, map, old, new, n))
     lines = [
-        f"{old} (d = {document['old']['d']}) → {new} (d = {document['new']['d']}), n = {len(points['old']):,}, {map}",
+        f"{old} (d = {document['old']['d']}) → {new} (d = {document['new']['d']}), n = {n:,}, {map}",
         "Recall@10 of the new vectors' neighbours, on rows that the map was not fitted on:",
         f"  new queries, mapped old vectors  {_words(result.mapped)}",
         f"  old queries, old vectors         {_words(result.old)}",

@@ -18,8 +18,8 @@ EXAMPLES = FOLDER / "examples"
 """Recorded runs, read-only (`factory/record_examples.py`; `isoviz.runs.examples` reads them)."""
 WATCHED = FOLDER / "watched"
 """Recorded watched trainings (`factory/record_watched.py`; `isoviz.watch.trainings` reads them)."""
-ATLAS = FOLDER / "atlas"
-"""Recorded encoders (docs/atlas.md has the command; `isoviz.atlas.records` reads them)."""
+ENCODERS = FOLDER / "encoders.json"
+"""Encoders recorded on demo/everyday (`factory/reference_encoders.py`)."""
 EXAMPLE = "example-"
 """Prefix of the ids of example runs and of the keys of results computed from them."""
 _MODELS = {"demo/tiny-bert": FOLDER / "tiny-bert", "demo/tiny-bart": FOLDER / "tiny-bart"}
@@ -73,6 +73,12 @@ def recorded_demo() -> dict[str, Any]:
     `versions`, `date`.
     """
     return json.loads(DEMO_RECORD.read_text(encoding="utf-8")) if DEMO_RECORD.exists() else {}
+
+
+def reference_encoders() -> list[dict[str, Any]]:
+    """Recorded encoders: name, weights, licence, fingerprint, pooling, n, d, noise_floor and auc, each with its 95 % interval."""
+    recorded: list[dict[str, Any]] = json.loads(ENCODERS.read_text(encoding="utf-8"))
+    return recorded
 
 
 def mean(value: Any) -> float | None:

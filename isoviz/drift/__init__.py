@@ -260,19 +260,21 @@ def read(
     ids: str | None = None,
     skip_bad: bool = False,
     pairs: str | None = None,
+    queries: str | None = None,
 ) -> tuple[NDArray[Any], list[str] | None, Searches]:
     """The vectors of a file of any format (n, d), their ids, and how well they serve the queries of the file `pairs`.
 
-    Ids are those of the column `ids`, or of a column `id` if there is one.
+    Ids are those of the column `ids`, or of a column `id` if there is one. `queries`: their vectors, if they are in a file of their own;
+    the rows are then the documents, followed by these.
     """
     file = os.fspath(name)
-    if vectors.reading.holds(file, "vectors") == "array":
+    if vectors.reading.holds(file, "vectors") == "array" and queries is None:
         if ids is not None or pairs is not None:
             field = "pairs" if ids is None else "ids"
             raise InputError.at(field, "an array file has no columns; give a table, or pair by row number")
         return vectors.reading.array(file, column, "vectors", skip_bad), None, {}
     columns = vectors.Columns(points=column, id=ids)
-    found = vectors.read(file, columns, relations=pairs, field="vectors", skip_bad=skip_bad)
+    found = vectors.read(file, columns, relations=pairs, questions=queries, field="vectors", skip_bad=skip_bad)
     if skipped := found.facts.get("skipped"):
         warnings.warn(f"vectors: {skipped}", stacklevel=2)
     names = [str(one) for one in found.columns["id"]] if "id" in found.columns else None

@@ -1,7 +1,8 @@
-"""The ruler of a stored set as a background job, for pages."""
+"""The ruler of a stored set, and the comparison of several, as background jobs for pages."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -12,6 +13,9 @@ from isoviz.jobs import queue
 from isoviz.jobs.kinds import Job, JobKind, Pool
 from isoviz.operations.measure import Progress
 from isoviz.operations.ruler import Known, of_set
+from isoviz.readouts import encoders
+from isoviz.readouts.encoders import EncoderComparison
+from isoviz.vectors import VectorSet
 
 
 @dataclass(frozen=True)
@@ -46,17 +50,21 @@ def find(request: SetRequest) -> Ruler | None:
 
 def facts_of(request: SetRequest, report: Progress = lambda *_: None) -> dict[str, Any]:
     """What the result of a job holds. Raises `InputError` if the set is gone, and like `of_set`."""
+    vector_set = _loaded(request.vectors)
+    settings: dict[str, Any] = {"share": request.share, "precision": request.precision, "progress": report}
+    ruler = of_set(vector_set, request.known, related_from=request.related_from, **settings)
+    return {"request": request.as_json(), "ruler": ruler.model_dump(mode="json")}
+
+
+def _loaded(key: str) -> VectorSet:
     from isoviz import vectors
 
     try:
-        vector_set = vectors.load(request.vectors)
+        return vectors.load(key)
     except KeyError:
         raise InputError(
             "vectors: this set is no longer on this server", field="vectors", advice="Load it again."
         ) from None
-    settings: dict[str, Any] = {"share": request.share, "precision": request.precision, "progress": report}
-    ruler = of_set(vector_set, request.known, related_from=request.related_from, **settings)
-    return {"request": request.as_json(), "ruler": ruler.model_dump(mode="json")}
 
 
 def _work(job: Job) -> None:
@@ -74,3 +82,35 @@ RULER: Final = JobKind(
     memory_advice="Take fewer rows, or close other programs that use memory.",
 )
 """Jobs for a `SetRequest`."""
+
+
+def compare_request(sets: Mapping[str, str], margin: float) -> dict[str, Any]:
+    """The request of a job that compares stored sets. `sets`: name of the encoder → key."""
+    return {"vectors": list(sets.values()), "names": list(sets), "margin": margin}
+
+
+def find_comparison(request: Mapping[str, Any]) -> EncoderComparison | None:
+    """The comparison of stored sets, if it was made before."""
+    result = results.STORE.find(queue.content_key(COMPARE, request))
+    return None if result is None else EncoderComparison.model_validate(result.facts["comparison"])
+
+
+def _compare(job: Job) -> None:
+    sets = dict(zip(job.request["names"], map(_loaded, job.request["vectors"]), strict=True))
+    took = {name: one.facts["milliseconds"] for name, one in sets.items() if "milliseconds" in one.facts}
+    found = encoders.of_sets(sets, job.request["margin"], took)
+    content = found.model_dump(mode="json", exclude={"sentences"})
+    job.publish({"request": dict(job.request), "comparison": content}, {})
+
+
+COMPARE: Final = JobKind(
+    name="comparison",
+    room=__name__,
+    work=_compare,
+    results=results.STORE,
+    pool=RULER.pool,
+    warm_seconds=60.0,
+    memory_field="vectors",
+    memory_advice=RULER.memory_advice,
+)
+"""Jobs for a `compare_request`."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 MOST_PAIRED = 20_000
 """Points for metrics over pairs where there is one cloud only; the table takes fewer per cloud."""
-_OF_FILES = ("column", "labels", "label_column", "pairs", "sample", "seed", "as_weights", "skip_bad_rows")
+_OF_FILES = ("column", "labels", "label_column", "pairs", "queries", "sample", "seed", "as_weights", "skip_bad_rows")
 _SETTINGS = RunConfig.model_fields
 _FILE: Final[dict[str, JsonValue]] = {"metavar": "FILE"}
 
@@ -90,6 +90,12 @@ class CloudRequest(BaseModel):
         None,
         min_length=1,
         description="scored pairs of ids, or relevance of documents to queries; adds their read-outs",
+        json_schema_extra=_FILE,
+    )
+    queries: str | None = Field(
+        None,
+        min_length=1,
+        description="the questions of a search, if they are in a file of their own; with --pairs, their relevance",
         json_schema_extra=_FILE,
     )
     sample: int | None = Field(
@@ -230,11 +236,12 @@ def points_in(request: CloudRequest, file: str) -> tuple[NDArray[Any], list[str]
     skip = request.skip_bad_rows
     column = request.column if stores.is_store(file) else None
     file = stores.with_options(file, column=column, sample=request.sample, seed=request.seed)
-    if request.labels is None and request.pairs is None:
+    if request.labels is None and request.pairs is None and request.queries is None:
         return *vectors.reading.named_array(file, request.column, "embeddings", skip), None
     table = request.labels if request.labels is not None and vectors.reading.names_file(request.labels) else None
     columns = vectors.Columns(points=request.column, label=request.labels if table is None else request.label_column)
-    vector_set = vectors.read(file, columns, beside=table, relations=request.pairs, field="embeddings", skip_bad=skip)
+    related: dict[str, Any] = {"relations": request.pairs, "questions": request.queries}
+    vector_set = vectors.read(file, columns, beside=table, field="embeddings", skip_bad=skip, **related)
     if skipped := vector_set.facts.get("skipped"):
         warnings.warn(f"embeddings: {skipped}", stacklevel=2)
     if request.labels is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar, get_type_hints
+from typing import Annotated, Any, Final, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
@@ -29,6 +29,18 @@ def argument(
     return Field(
         description=description, ge=ge, le=le, json_schema_extra=declared | ({"metavar": metavar} if metavar else {})
     )
+
+
+By = Annotated[str, argument("the factor to compare: method (with its parameters), a setting, or a parameter")]
+ComparedMetric = Annotated[
+    str | None, argument("a metric of the task, or a measure of isotropy (default: the task's primary metric)")
+]
+Baseline = Annotated[
+    str | None,
+    argument("the setting that the others are compared with (default: the method baseline, else the first)"),
+]
+Alpha = Annotated[float, argument("familywise error rate of the table")]
+"""Choices of a comparison of runs."""
 
 
 def checked(model: type[Request], arguments: Mapping[str, Any]) -> Request:

@@ -102,7 +102,7 @@ class RulerRequest(CloudRequest):
         how = [name for name in ("labels", "pairs", "halves") if getattr(self, name)]
         if len(how) > 1:
             raise InputError(f"{how[1]}: give {' or '.join(how)}, not both", field=how[1])
-        if self.pairs is not None and self.embeddings is None and self.texts is None:
+        if (self.pairs or self.queries) and self.embeddings is None and self.texts is None:
             raise InputError("pairs: only with embeddings or your own texts; a task has its own pairs", field="pairs")
         for value in self.cosine:
             check_cosine(value)
@@ -311,7 +311,7 @@ def texts_in(request: RulerRequest) -> tuple[TextSet, dict[str, Any]]:
 
     if request.texts is not None:
         columns = vectors.Columns(label=request.labels)
-        own = vectors.read_texts(request.texts, columns, relations=request.pairs)
+        own = vectors.read_texts(request.texts, columns, relations=request.pairs, questions=request.queries)
         return own, {"texts": own.name, "data_fingerprint": own.key}
     task, rows, frame = rows_in(request)
     texts, related = texts_of_task(task, frame, request.labels)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import MethodType
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel
 
@@ -26,10 +26,14 @@ from isoviz.errors import InputError, StoreError
 from isoviz.events import Status
 from isoviz.jobs import guarded
 from isoviz.operations import documents
+from isoviz.operations.check import CheckRequest
+from isoviz.operations.compare import CompareRequest
 from isoviz.operations.measure import CloudRequest, MeasureRequest
-from isoviz.operations.operation import argument, arguments_of, checked, keywords
+from isoviz.operations.operation import Alpha, Baseline, By, ComparedMetric, arguments_of, checked, keywords
 from isoviz.operations.ruler import RulerRequest
 from isoviz.operations.settings import Settings
+from isoviz.operations.upgrade import UpgradeRequest
+from isoviz.parameters import extra
 from isoviz.runs import duplicates, planning
 from isoviz.runs.identity import one_line
 from isoviz.runs.naming import experiment_name
@@ -39,22 +43,14 @@ from isoviz.runs.store import Store
 
 Kind = Literal["methods", "measures", "transforms", "tasks", "models", "studies"]
 
-By = Annotated[str, argument("the factor to compare: method (with its parameters), a setting, or a parameter")]
-ComparedMetric = Annotated[
-    str | None, argument("a metric of the task, or a measure of isotropy (default: the task's primary metric)")
-]
-Baseline = Annotated[
-    str | None,
-    argument("the setting that the others are compared with (default: the method baseline, else the first)"),
-]
-Alpha = Annotated[float, argument("familywise error rate of the table")]
-
 MOST_LISTED: Final = 200
 _MEASURE_SECONDS: Final = 3600.0
 """How long `measure` and `ruler` may take for a visitor: long enough to download a model first."""
 _THREADS: Final = ThreadPoolExecutor(32, "operation")
 _MEASURING: Final = ThreadPoolExecutor(8, "measure")
 """Its threads wait for their turn to measure; other operations must not wait for them."""
+_VECTORS: Final = ("embeddings", "encoders", "vectors", "old")
+"""Fields of requests that name vectors."""
 _MODEL_MODULES: Final = ("torch", "transformers", "isoviz.models.adapter")
 
 
@@ -119,12 +115,15 @@ def operations(
     """All operations on a store's runs, with the rights that `service` gives. `checks`: who reads the data of runs to launch."""
     do = Operations(store, service, checks)
     ours = [
+        Operation(do.measure, computes=True),
+        Operation(do.ruler, computes=True),
+        Operation(do.compare, computes=True),
+        Operation(do.check, computes=True),
+        Operation(do.upgrade, computes=True),
+        Operation(do.catalogue),
         Operation(do.list_runs),
         Operation(do.show_run),
         Operation(do.compare_runs),
-        Operation(do.catalogue),
-        Operation(do.measure, computes=True),
-        Operation(do.ruler, computes=True),
         Operation(do.launch_runs, writes=True),
         Operation(do.stop_run, writes=True),
         Operation(do.resume_run, writes=True),
@@ -189,7 +188,44 @@ class Operations:
         model = request.model if request.embeddings is None else None
         return await self._computed("isoviz.operations.ruler:document", request, model)
 
-    async def _computed(self, function: str, request: CloudRequest, model: str | None) -> dict[str, Any]:
+    async def compare(self, request: CompareRequest) -> dict[str, Any]:
+        """Which encoder ranks higher on these questions? nDCG@10, recall@10 and MRR@10 with intervals, a verdict on each encoder against
+        the first (higher, lower, no harm above the margin, cannot tell), and questions that get worse. Without relevance, neighbours only.
+        """
+        request.check()
+        models = request.encoders if request.documents is not None else ()
+        return await self._computed("isoviz.operations.compare:document", request, next(iter(models), None))
+
+    async def check(self, request: CheckRequest) -> dict[str, Any]:
+        """Did these vectors change? Each measure against a saved baseline, with its interval, tolerance and outcome; ok is false if one
+        changed. fail_on: MEASURE or MEASURE=TOLERANCE.
+        """
+        return await self._computed("isoviz.operations.check:document", request, None)
+
+    async def upgrade(self, request: UpgradeRequest) -> dict[str, Any]:
+        """Does a linear map of old vectors save re-embedding? Recall@10 of the new encoder's neighbours, on rows that the map was not
+        fitted on, with intervals.
+        """
+        return await self._computed("isoviz.operations.upgrade:document", request, None)
+
+    def _resolved(self, request: BaseModel, model: str | None) -> dict[str, Any]:
+        """The paths of a request, checked for the visitor. `model`: what it loads, if it does."""
+        if isinstance(request, CloudRequest):
+            resolved = self.service.resolve_paths(model, request.data, request.embeddings)
+            return {"data": resolved[1], "embeddings": resolved[2]} | ({"model": resolved[0]} if model else {})
+        found: dict[str, Any] = {}
+        for name, field in type(request).model_fields.items():
+            given = getattr(request, name)
+            if name == "encoders" and model is not None:
+                found[name] = tuple(self.service.resolve_paths(one)[0] for one in given)
+            elif given is not None and extra(field).get("metavar") in ("FILE", "ENCODER"):
+                file = [
+                    self.service.resolve_paths(file=one)[2] for one in ([given] if isinstance(given, str) else given)
+                ]
+                found[name] = file[0] if isinstance(given, str) else tuple(file)
+        return found
+
+    async def _computed(self, function: str, request: BaseModel, model: str | None) -> dict[str, Any]:
         """A request's document, from a process with limits that ends with the client. `model`: what it loads, if it does."""
         cancelled = threading.Event()
 
@@ -198,8 +234,6 @@ class Operations:
                 raise InterruptedError("the client is gone")
 
         def computed() -> dict[str, Any]:
-            resolved = self.service.resolve_paths(model, request.data, request.embeddings)
-            files = {"data": resolved[1], "embeddings": resolved[2]} | ({"model": resolved[0]} if model else {})
             allowed = limits.UNLIMITED
             if self.service.roots() is not None:
                 allowed = limits.from_environment()
@@ -207,9 +241,9 @@ class Operations:
             with self.service.computing(pulse):
                 return guarded.call(
                     function,
-                    {"request": request.model_copy(update=files)},
+                    {"request": request.model_copy(update=self._resolved(request, model))},
                     dict[str, Any],
-                    field="embeddings" if model is None else "model",
+                    field="model" if model else next(name for name in _VECTORS if name in type(request).model_fields),
                     imports=guarded.TABLES if model is None else _MODEL_MODULES,
                     allowed=allowed,
                     pulse=pulse,

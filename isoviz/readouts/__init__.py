@@ -3,6 +3,7 @@
     image.py       the vectors, and intermediate results that read-outs share
     pairs.py       pairs with similarity scores
     retrieval.py   queries, documents, relevance
+    encoders.py    encoders compared on one search
     labels.py      labels
     heads.py       a run's own output layer, and a refitted one
     cosines.py     the vectors alone

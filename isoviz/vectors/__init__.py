@@ -3,6 +3,7 @@
     cells.py     vectors that are written in one cell
     columns.py   the columns of a table that hold vectors; tables that are larger than memory
     pairs.py     similarity scores of pairs, relevance of documents to queries
+    searches.py  documents, questions and relevance as one set
     reading.py   any file as a checked `VectorSet` or `TextSet`
     intake.py    reading files for a page, with short summaries as results
     sets.py      these sets, and their store

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 NAMES: Final = {
     "id": ("id", "_id", "ids"),
-    "text": ("text", "sentence", "texts"),
+    "text": ("text", "sentence", "texts", "document", "documents", "page_content", "chunk", "payload.text"),
     "label": ("label", "labels"),
     "group": ("group", "groups"),
 }

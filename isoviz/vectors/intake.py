@@ -24,6 +24,7 @@ class ImportRequest:
         columns: see `isoviz.vectors.Columns`.
         beside: a table with texts, labels, groups or ids for the vectors of an array.
         relations: a table of pairs with a score, or of queries, documents and relevance.
+        questions: the questions of a search, if they are in a file of their own.
         name: title on pages; empty for the file's name.
         skip_bad: leave out rows without a readable vector.
         base: key of a stored set that gets the labels of `beside` or the pairs of `relations`; there is no `file` then.
@@ -34,6 +35,7 @@ class ImportRequest:
     columns: Columns = field(default_factory=Columns)
     beside: str | None = None
     relations: str | None = None
+    questions: str | None = None
     name: str = ""
     skip_bad: bool = False
     base: str = ""
@@ -52,6 +54,7 @@ class SetSummary:
         dimensions: the columns of a table that were read as vectors.
         odd: those of them that look like ids, labels or times.
         skipped: a sentence on rows without a readable vector, if some were left out.
+        notes: what was left out of the files, in sentences.
         saved_from: the address in the app that a page without a server was saved at, if the set was read from one just now.
     """
 
@@ -65,6 +68,7 @@ class SetSummary:
     dimensions: tuple[str, ...] = ()
     odd: tuple[str, ...] = ()
     skipped: str = ""
+    notes: tuple[str, ...] = ()
     saved_from: str = ""
 
 
@@ -73,6 +77,7 @@ def import_file(request: ImportRequest) -> SetSummary:
     content: TextSet | VectorSet
     file, columns = request.file, request.columns
     further: dict[str, Any] = {"relations": request.relations, "name": request.name or None}
+    further |= {"questions": request.questions}
     if columns.points is not None and stores.is_store(file):
         file = stores.with_options(file, column=columns.points)
     if request.base:
@@ -110,4 +115,5 @@ def describe(key: str) -> SetSummary | None:
         tuple(read.get("dimensions", ())),
         tuple(read.get("odd", ())),
         read.get("skipped", ""),
+        tuple(facts.get("notes", ())),
     )

@@ -18,24 +18,27 @@ if TYPE_CHECKING:
 _NAMES: Final[dict[Relation, tuple[tuple[str, ...], ...]]] = {
     "similarity": (("left", "id1", "first"), ("right", "id2", "second"), ("score", "similarity")),
     "relevance": (
-        ("query", "query-id", "query_id", "qid"),
-        ("document", "corpus-id", "corpus_id", "doc_id", "docid"),
-        ("relevance", "score", "grade"),
+        ("query", "query-id", "query_id", "qid", "question", "question_id"),
+        ("document", "corpus-id", "corpus_id", "doc_id", "docid", "document_id", "passage_id"),
+        ("relevance", "score", "grade", "label"),
     ),
 }
 """Relation → possible names of its three columns."""
 _SIDES: Final = {name for left, right, _ in _NAMES.values() for name in (*left, *right)}
 
 
-def read(path: str | Path, columns: pd.DataFrame, field: str = "pairs") -> tuple[pd.DataFrame, Relation]:
-    """The pairs of a file (`left`, `right`, `score`) and their relation, inferred from the column names.
+def read(
+    path: str | Path, columns: pd.DataFrame, field: str = "pairs", prefix: str = ""
+) -> tuple[pd.DataFrame, Relation, tuple[str, ...]]:
+    """The pairs of a file (`left`, `right`, `score`), their relation, inferred from the column names, and sentences on what was left out.
 
     Args:
-        path: a table with `left`, `right` and `score`, or with `query`, `document` and `relevance`.
+        path: a table with `left`, `right` and `score`, or with `query`, `document` and `relevance`; without the last, all are relevant.
         columns: columns of the set that the pairs refer to, with `id`.
+        prefix: of the questions' ids in the set.
 
     Raises:
-        InputError: not such a table, or the first row that matches no vector.
+        InputError: not such a table; the first row of scored pairs that matches no vector; relevance of which no row does.
     """
     table = formats.read(path, field, _SIDES)
     lower = {name.lower(): name for name in reversed(table.column_names)}
@@ -43,12 +46,37 @@ def read(path: str | Path, columns: pd.DataFrame, field: str = "pairs") -> tuple
         (relation, [next((lower[name] for name in names if name in lower), "") for names in wanted])
         for relation, wanted in _NAMES.items()
     )
-    relation, places = next(((relation, places) for relation, places in found if all(places)), (None, []))
+    # relevance may lack the last column: each pair is then a relevant one
+    whole = ((one, names) for one, names in found if all(names[:2] if one == "relevance" else names))
+    relation, places = next(whole, (None, []))
     if relation is None:
         expected = " or ".join(", ".join(names[0] for names in wanted) for wanted in _NAMES.values())
         raise InputError.at(field, f"expected columns {expected} (got: {listed(table.column_names, 100)})")
-    frame = table.select(places).rename_columns(["left", "right", "score"]).to_pandas()
-    return checked(frame, relation, columns, field, dict(zip(frame, places, strict=True))), relation
+    named = list(filter(None, places))
+    frame = table.select(named).rename_columns(["left", "right", "score"][: len(named)]).to_pandas()
+    frame = frame if "score" in frame else frame.assign(score=1.0)
+    if prefix:
+        frame["left"] = prefix + as_ids(frame["left"])
+    called = dict(zip(frame, places, strict=True))
+    frame, notes = _matched(frame, columns, field) if relation == "relevance" and "id" in columns else (frame, ())
+    return checked(frame, relation, columns, field, called), relation, notes
+
+
+def _matched(frame: pd.DataFrame, columns: pd.DataFrame, field: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The rows whose question and document are both in the set, and a sentence on the others."""
+    ids, unknown = set(columns["id"]), []
+    for side in ("left", "right"):
+        cells = as_ids(frame[side])
+        unknown.append(frame[side].notna() & ~cells.isin(ids))
+    lost = unknown[0] | unknown[1]
+    if not lost.any():
+        return frame, ()
+    names = [*frame.loc[unknown[0], "left"].astype(str).unique(), *frame.loc[unknown[1], "right"].astype(str).unique()]
+    shown = ", ".join(f"'{shortened(name, 30)}'" for name in names[:3])
+    words = f"{int(lost.sum()):,} of {len(frame):,} rows of relevance left out: {len(names):,} ids are not in the set, such as {shown}"
+    if lost.all():
+        raise InputError.at(field, words)
+    return frame[~lost], (f"{words}.",)
 
 
 def checked(

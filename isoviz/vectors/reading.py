@@ -17,7 +17,7 @@ from isoviz.tables import arrays, catalogue, formats, stores
 from isoviz.tables.kinds.page import SAVED_FROM
 from isoviz.tables.protocol import Holds
 from isoviz.vectors import columns as table_columns
-from isoviz.vectors import pairs
+from isoviz.vectors import pairs, searches
 from isoviz.vectors.columns import USUAL
 from isoviz.vectors.columns import Columns as Columns
 from isoviz.vectors.sets import TextSet, VectorSet
@@ -44,6 +44,7 @@ def read(
     *,
     beside: str | Path | None = None,
     relations: str | Path | None = None,
+    questions: str | Path | None = None,
     name: str | None = None,
     field: str = "vectors",
     beside_field: str = "labels",
@@ -56,6 +57,7 @@ def read(
         columns: columns of the file or of `beside`.
         beside: a table with texts, labels, groups or ids: one row per vector in the same order, or matched by ids that both have.
         relations: a table of pairs with a score, or of queries, documents and relevance.
+        questions: the vectors of the questions of a search, if they are in a file of their own.
         name: title on pages; None for the file's name.
         field, beside_field: form fields or command-line options of the file and of `beside`, for errors.
         skip_bad: leave out rows without a readable vector; the fact `skipped` says how many.
@@ -63,9 +65,13 @@ def read(
     Raises:
         InputError: the file cannot be used; names the row (from 1) and column, if any.
     """
+    if questions is not None:
+        further: dict[str, Any] = {"columns": columns, "skip_bad": skip_bad}
+        documents = read(path, beside=beside, name=name, field=field, beside_field=beside_field, **further)
+        return searches.joined(documents, read(questions, field="queries", **further), relations)
     name_of_file, table = str(path), None
     if holds(name_of_file, field, VECTORS) != "array":
-        table = formats.read(name_of_file, field, columns.as_text, VECTORS)
+        table = _table(name_of_file, field, columns, VECTORS)
     vectors = _vectors_of(table, name_of_file, columns, beside, field, skip_bad, beside_field)
     return _finished(vectors, table, name_of_file, name, relations)
 
@@ -75,12 +81,29 @@ def read_texts(
     columns: Columns = USUAL,
     *,
     relations: str | Path | None = None,
+    questions: str | Path | None = None,
     name: str | None = None,
     field: str = "texts",
 ) -> TextSet:
-    """Texts from a .txt file, one per line, or from a table's column. Raises like `read`."""
-    table = formats.read(path, field, columns.as_text, TEXTS)
+    """Texts from a .txt file, one per line, from a table's column, or of a search from a folder as BEIR has it. Raises like `read`."""
+    if (folder := searches.files_in(path)) is not None and questions is None and relations is None:
+        return _of_folder(*folder, name or Path(path).name)
+    if questions is not None:
+        documents = read_texts(path, columns, name=name, field=field)
+        return searches.joined(documents, read_texts(questions, columns, field="queries"), relations)
+    table = _table(path, field, columns, TEXTS)
     return _finished(_texts_of(table, columns, field), table, str(path), name, relations)
+
+
+def _of_folder(corpus: str, questions: str, relations: str, name: str) -> TextSet:
+    """A search whose documents are titles and texts, as BEIR's own reader has them."""
+    documents, table = read_texts(corpus, name=name, field="documents"), _table(corpus, "documents", USUAL)
+    if "title" in table.column_names:
+        titles = table["title"].to_pandas().fillna("").astype("str")
+        documents = replace(
+            documents, columns=documents.columns.assign(text=(titles + " " + documents.columns["text"]).str.strip())
+        )
+    return searches.joined(replace(documents, notes=()), read_texts(questions, field="queries"), relations)
 
 
 def read_either(
@@ -89,17 +112,24 @@ def read_either(
     *,
     beside: str | None = None,
     relations: str | None = None,
+    questions: str | None = None,
     name: str | None = None,
     field: str = "vectors",
     skip_bad: bool = False,
 ) -> VectorSet | TextSet:
     """Vectors if the file has some, else texts. A table of texts with up to `_MOST_COUNTS` columns of numbers counts as texts."""
+    if questions is not None:
+        documents = read_either(path, columns, beside=beside, name=name, field=field, skip_bad=skip_bad)
+        kind: Any = read if isinstance(documents, VectorSet) else read_texts
+        return searches.joined(documents, kind(questions, columns, field="queries"), relations)
+    if searches.files_in(path) is not None:
+        return read_texts(path, columns, relations=relations, name=name)
     kind = holds(path, field)
     if kind == "texts":
         return read_texts(path, columns, relations=relations, name=name)
     if columns.points is not None or kind != "table":
         return read(path, columns, beside=beside, relations=relations, name=name, field=field, skip_bad=skip_bad)
-    table = formats.read(path, field, columns.as_text)
+    table = _table(path, field, columns)
     places = table_columns.places_of(table.column_names, columns, field)
     assigned = set(places.values())
     numbers = table_columns.number_columns(table, assigned)
@@ -107,6 +137,14 @@ def read_either(
     if not table_columns.list_columns(table, assigned) and (not numbers or (texts and len(numbers) <= _MOST_COUNTS)):
         return _finished(_texts_of(table, columns, "texts"), table, path, name, relations)
     return _finished(_vectors_of(table, path, columns, beside, field, skip_bad), table, path, name, relations)
+
+
+def _table(path: str | Path, field: str, columns: Columns, wanted: Sequence[Holds] = formats.TABLES) -> pa.Table:
+    """A table, in which the parts of objects are columns: `payload.text`."""
+    import pyarrow as pa
+
+    table = formats.read(path, field, columns.as_text, wanted)
+    return table.flatten() if any(pa.types.is_struct(one.type) for one in table.schema) else table
 
 
 def holds(path: str, field: str, wanted: Sequence[Holds] = ()) -> Holds:
@@ -130,25 +168,27 @@ def _vectors_of(
     import pandas as pd
 
     facts: dict[str, Any]
-    own = pd.DataFrame()
+    own, notes = pd.DataFrame(), tuple[str, ...]()
     if table is None:
         points, good, skipped = _array_rows(path, columns.points, field, skip_bad)
         facts = {"array": columns.points}
     else:
         of_table = columns if beside is None else columns.among(table.column_names)
-        places = table_columns.places_of(table.column_names, of_table, field)
+        places = _places(table, of_table, field)
         dimensions = table_columns.dimensions_of(table, columns.points, set(places.values()), field)
         odd = [] if columns.points or len(dimensions) == 1 else table_columns.odd_columns(table, dimensions)
         rows = table_columns.Rows(dimensions, field, skip_bad)
         points, good, skipped = rows.whole(table), rows.kept, rows.skipped
         facts = {"dimensions": dimensions, "odd": odd}
+        notes = searches.unused_note(table.column_names, {*dimensions, *places.values()})
         if address := (table.schema.metadata or {}).get(SAVED_FROM):
             facts["saved from"] = address.decode()
         own = _columns_of(table, of_table, field)
     facts |= {"skipped": skipped} if skipped else {}
     own = own.reindex(range(len(good)))
     row_data = own if beside is None else _joined(own, beside, columns, beside_field)
-    return from_points(points, row_data[good].reset_index(drop=True), facts=facts, field=field)
+    found = from_points(points, row_data[good].reset_index(drop=True), facts=facts, field=field)
+    return replace(found, notes=notes)
 
 
 def _array_rows(path: str, name: str | None, field: str, skip_bad: bool) -> tuple[NDArray[Any], NDArray[np.bool_], str]:
@@ -234,8 +274,13 @@ def _finished(
 def _with_pairs(content: Content, relations: str | Path | None) -> Content:
     if relations is None:
         return content
-    rated, relation = pairs.read(relations, content.columns)
-    return replace(content, pairs=rated, relation=relation, labels_first=False)
+    columns = searches.told_apart(content.columns)
+    rated, relation, notes = pairs.read(relations, columns)
+    for note in notes:
+        warnings.warn(f"pairs: {note}", stacklevel=2)
+    return replace(
+        content, columns=columns, pairs=rated, relation=relation, labels_first=False, notes=(*content.notes, *notes)
+    )
 
 
 def array(name: str, column: str | None = None, field: str = "vectors", skip_bad: bool = False) -> NDArray[Any]:
@@ -301,14 +346,14 @@ def from_points(
 
 
 def _texts_of(table: pa.Table, columns: Columns, field: str) -> TextSet:
-    row_data = _columns_of(table, columns, field)
+    row_data, places = _columns_of(table, columns, field), _places(table, columns, field)
     if "text" not in row_data:
-        places = table_columns.places_of(table.column_names, columns, field)
         texts = _text_columns(table, places.values())
         if len(texts) != 1:
             raise InputError.at(field, f"name the column of the texts (columns: {listed(table.column_names, 120)})")
-        row_data = _columns_of(table, replace(columns, text=texts[0]), field)
-    return _checked_texts(row_data, "", field)
+        row_data, places["text"] = _columns_of(table, replace(columns, text=texts[0]), field), texts[0]
+    notes = searches.unused_note(table.column_names, places.values())
+    return replace(_checked_texts(row_data, "", field), notes=notes)
 
 
 def from_texts(lines: Sequence[str], *, name: str = "pasted texts", field: str = "texts") -> TextSet:
@@ -347,11 +392,9 @@ def annotated(
     Raises:
         InputError: the file does not fit the set (field `labels` or `pairs`).
     """
-    import pandas as pd
-
     row_data = content.columns.copy()
     if "id" not in row_data:
-        row_data.insert(0, "id", pd.Series(range(1, content.n + 1), dtype=object).astype(str))
+        row_data = searches.numbered(row_data)
     if labels is not None:
         joined = _joined(row_data, labels, Columns(label=column), "labels")
         if "label" not in joined:
@@ -388,12 +431,19 @@ def _is_text(kind: Any) -> bool:
     return table_columns.is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
+def _places(table: pa.Table, columns: Columns, field: str) -> dict[str, str]:
+    """Column of a set → column of the table, with the one that tells questions from documents as `group`."""
+    places = table_columns.places_of(table.column_names, columns, field)
+    telling = None if "group" in places or "id" not in places else searches.telling_column(table, places.values())
+    return places if telling is None else {**places, "group": telling}
+
+
 def _columns_of(table: pa.Table, columns: Columns, field: str) -> pd.DataFrame:
     """`id`, `text`, `label` and `group` of a table, if present, each of one type. Only ids must be complete."""
     import pandas as pd
     import pyarrow as pa
 
-    places = table_columns.places_of(table.column_names, columns, field)
+    places = _places(table, columns, field)
     roles = {}
     for column, place in places.items():
         kind = table.schema.field(place).type

@@ -48,6 +48,7 @@ class VectorSet:
         name: title on pages.
         facts: origin of the vectors: for encoded texts, the model, pooling and prompt.
         labels_first: the labels were added after the pairs, so pages answer by them first.
+        notes: what was left out when the files were read, in sentences.
     """
 
     points: NDArray[Any]
@@ -57,6 +58,7 @@ class VectorSet:
     name: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     labels_first: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -88,7 +90,7 @@ class TextSet:
     Attributes:
         columns: n rows with `text`, and any of `id`, `label` and `group`.
         name: title on pages.
-        pairs, relation, labels_first: as in a `VectorSet`.
+        pairs, relation, labels_first, notes: as in a `VectorSet`.
     """
 
     columns: pd.DataFrame
@@ -96,6 +98,7 @@ class TextSet:
     pairs: pd.DataFrame | None = None
     relation: Relation | None = None
     labels_first: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -142,7 +145,7 @@ def keep(vectors: VectorSet | TextSet) -> str:
 def stored(vectors: VectorSet | TextSet) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The facts and arrays that store a set; also for a job that publishes it under another key."""
     facts: dict[str, Any] = {"format": _FORMAT, "name": vectors.name, "n": vectors.n, "columns": list(vectors.columns)}
-    facts |= {"relation": vectors.relation, "labels_first": vectors.labels_first}
+    facts |= {"relation": vectors.relation, "labels_first": vectors.labels_first, "notes": list(vectors.notes)}
     content = {"columns": packed(vectors.columns)}
     if vectors.pairs is not None:
         content["pairs"] = packed(vectors.pairs)
@@ -178,7 +181,7 @@ def load_any(key: str) -> VectorSet | TextSet:
     from safetensors import SafetensorError, safe_open
 
     facts, path = result.facts, result.folder / ARRAYS
-    labels_first = facts.get("labels_first", False)
+    last = facts.get("labels_first", False), tuple(facts.get("notes", ()))
     try:
         with safe_open(path, framework="np") as file:
             names = set(file.keys())
@@ -192,7 +195,7 @@ def load_any(key: str) -> VectorSet | TextSet:
     except (OSError, SafetensorError):  # just removed
         raise KeyError(key) from None
     if facts["what"] == "texts":
-        return TextSet(tables["columns"], facts["name"], tables.get("pairs"), facts.get("relation"), labels_first)
+        return TextSet(tables["columns"], facts["name"], tables.get("pairs"), facts.get("relation"), *last)
     if points is None:
         points = _reread(key, facts)
     return VectorSet(
@@ -202,7 +205,7 @@ def load_any(key: str) -> VectorSet | TextSet:
         facts["relation"],
         facts["name"],
         facts.get("facts", {}),
-        labels_first,
+        *last,
     )
 
 

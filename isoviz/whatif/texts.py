@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import numpy as np
 from numpy.typing import NDArray
 
 from isoviz import vectors
@@ -16,6 +19,7 @@ from isoviz.jobs.kinds import ENCODERS, Job, JobKind
 from isoviz.models import hub, sources
 from isoviz.models.views import Pooling
 from isoviz.vectors import VectorSet, demo_sets
+from isoviz.vectors.searches import DOCUMENT, QUERY
 from isoviz.vectors.sets import STORE, facts_of, stored
 
 MODEL: Final = "demo/tiny-bert"
@@ -61,7 +65,6 @@ def compute(
     request: TextsRequest, report: Callable[[int, int, str], None]
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Facts and arrays of the vectors."""
-    from isoviz.models import extract
     from isoviz.vectors import halves
 
     if request.texts in demo_sets.TITLES:
@@ -75,33 +78,61 @@ def compute(
         text_set = halves.halved(text_set)
     elif isinstance(text_set, vectors.TextSet) and (empty := text_set.n - (filled := text_set.without_empty()).n):
         text_set = replace(filled, name=f"{text_set.name}, without {empty:,} empty texts")
-    name, columns, pairs, relation = text_set.name, text_set.columns, text_set.pairs, text_set.relation
-    source = sources.fetch(
-        sources.resolve(request.model), lambda *download: report(0, len(columns), hub.in_words(*download))
-    )
+    facts = {"texts": request.texts, **({"related": halves.ASSUMES} if request.halves else {})}
+    return stored(encoded(text_set, request.model, request.layer, report, **facts))
+
+
+def encoded(
+    text_set: vectors.TextSet | VectorSet,
+    model: str,
+    layer: int | None = None,
+    report: Callable[[int, int, str], None] = lambda *_: None,
+    **facts: Any,
+) -> VectorSet:
+    """The vectors of texts. Of a search, a sentence-transformers model reads questions and documents with its prompts for these. The fact
+    `milliseconds` is what a text took, with loading, if no layer was asked for."""
+    from isoviz.models import extract
+
+    columns = text_set.columns
+    source = sources.fetch(sources.resolve(model), lambda *download: report(0, len(columns), hub.in_words(*download)))
     offered, _ = extract.offered_poolings(source, 1)
-    pooling: Pooling = "sentence" if "sentence" in offered and request.layer is None else "mean"
-    views = extract.layer_views(
-        source,
-        [columns["text"].tolist()],
-        poolings=[pooling],
-        layers="last" if request.layer is None else [request.layer],
-        max_length=_LONGEST,
-        progress=report,
-    )
-    ((layer, _),) = views.clouds
-    facts = {
-        "model": request.model,
+    pooling: Pooling = "sentence" if "sentence" in offered and layer is None else "mean"
+    parts: dict[str | None, NDArray[np.intp]] = {None: np.arange(len(columns))}
+    if pooling == "sentence" and "group" in columns and set(columns["group"]) == {QUERY, DOCUMENT}:
+        parts = {side: np.flatnonzero(columns["group"] == side) for side in (DOCUMENT, QUERY)}
+    texts, found, began, done = columns["text"].to_numpy(), [], time.perf_counter(), 0
+    for prompt, rows in parts.items():
+        views = extract.layer_views(
+            source,
+            [texts[rows].tolist()],
+            poolings=[pooling],
+            layers="last" if layer is None else [layer],
+            max_length=_LONGEST,
+            prompt=prompt,
+            progress=functools.partial(_further, report, done, len(columns)),
+        )
+        ((at, _),) = views.clouds
+        found.append(views.points(at, pooling))
+        done += len(rows)
+    points = np.empty((len(columns), found[0].shape[1]), found[0].dtype)
+    points[np.concatenate(list(parts.values()))] = np.concatenate(found)
+    facts |= {
+        "model": model,
         "pooling": pooling,
-        "layer": layer,
+        "layer": at,
         "max_length": views.max_length,
-        "texts": request.texts,
         "model_fingerprint": source.fingerprint,
         "model_revision": source.revision,
-        **({"related": halves.ASSUMES} if request.halves else {}),
     }
-    points = views.points(layer, pooling)
-    return stored(VectorSet(points, columns, pairs, relation, name, facts, text_set.labels_first))
+    if layer is None:
+        facts["milliseconds"] = round(1000 * (time.perf_counter() - began) / len(columns), 3)
+    kept = text_set.pairs, text_set.relation, text_set.name
+    return VectorSet(points, columns, *kept, facts, text_set.labels_first, text_set.notes)
+
+
+def _further(report: Callable[[int, int, str], None], before: int, count: int, done: int, _: int, words: str) -> None:
+    """Report progress after other texts."""
+    report(before + done, count, words)
 
 
 def _work(job: Job) -> None:

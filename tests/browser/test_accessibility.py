@@ -118,7 +118,7 @@ def test_the_pages(visit: Callable[[str], Page], with_examples: Server) -> None:
         ("explore", ".ivz-map-plot .main-svg"),
         ("whatif", ".ivz-figure-frame .main-svg"),
         ("ruler", ".ivz-figure-frame .main-svg"),
-        ("atlas", ".ivz-figure-frame .main-svg"),
+        ("compare", "[data-testid=stDataFrame]"),
         ("train", "[data-testid=stMultiSelect]"),
         ("live", ".ivz-plot .main-svg"),
         ("live?watched=newest", ".ivz-watched .main-svg"),

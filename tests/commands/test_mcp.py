@@ -18,7 +18,7 @@ from mcp.client.stdio import StdioServerParameters
 from isoviz.config import RunConfig
 from isoviz.runs.store import Store
 
-READING = {"list_runs", "show_run", "compare_runs", "catalogue", "measure", "ruler"}
+READING = ["measure", "ruler", "compare", "check", "upgrade", "catalogue", "list_runs", "show_run", "compare_runs"]
 
 
 @asynccontextmanager
@@ -53,7 +53,7 @@ def test_a_reading_session(tmp_path: Path) -> None:
     async def talk() -> None:
         async with session(tmp_path) as client:
             offered = await client.list_tools()
-            assert {tool.name for tool in offered.tools} == READING
+            assert [tool.name for tool in offered.tools] == READING
             assert all(tool.annotations and tool.annotations.read_only_hint for tool in offered.tools)
             (listed,) = (await answer(client, "list_runs"))["runs"]
             assert (listed["id"], listed["status"]) == (run_id, "queued")
@@ -81,7 +81,7 @@ def test_a_reading_session(tmp_path: Path) -> None:
 def test_a_session_that_launches_and_stops(tmp_path: Path) -> None:
     async def talk() -> None:
         async with session(tmp_path, "--allow-writes") as client:
-            assert {tool.name for tool in (await client.list_tools()).tools} == READING | {
+            assert {tool.name for tool in (await client.list_tools()).tools} == {*READING} | {
                 "launch_runs",
                 "stop_run",
                 "resume_run",

@@ -13,11 +13,13 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shared import downloads, resources
-from isoviz.errors import IsoVizError
+from isoviz.errors import InputError, IsoVizError
 from isoviz.exploring import measuring
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
-from isoviz.jobs import answering, guarded
+from isoviz.jobs import answering, guarded, queue
+from isoviz.jobs.kinds import Job, JobKind, Recent, Report
+from isoviz.jobs.queue import JobState
 from isoviz.jobs.worker import load
 from isoviz.limits import Limits
 from isoviz.runs.store import Store
@@ -120,3 +122,20 @@ def kept_view(explored: tuple[ViewRequest, dict, dict]) -> ViewResult:  # type: 
 def opened(open_page: OpenPage, kept_view: ViewResult, explored: tuple[ViewRequest, dict, dict]) -> Opened:  # type: ignore[type-arg]
     """`opened(explore_layer="1")`: Explore with that view and these query parameters."""
     return lambda **query: open_page("explore", **address(explored[0], **query))
+
+
+@pytest.fixture
+def jobs_here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Jobs are done at once, in this process; returns the names of their kinds."""
+    done: list[str] = []
+
+    def start(kind: JobKind, key: str, request: dict[str, Any], *_: object, **__: object) -> JobState:
+        done.append(kind.name)
+        try:
+            kind.work(Job(kind, key, request, Report(), Recent(1)))
+        except InputError as error:
+            return JobState("failed", key, message=str(error), field=error.field, advice=error.advice or "")
+        return queue.look(kind, key)
+
+    monkeypatch.setattr(queue, "start", start)
+    return done

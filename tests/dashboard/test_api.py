@@ -69,7 +69,17 @@ def test_without_a_links_secret_nothing_is_answered(client: TestClient) -> None:
 def test_the_index_lists_what_the_server_offers(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     signed_in(client, Role.VIEWER)
     listed = {operation["name"]: operation for operation in client.get("/isoviz/api").json()["operations"]}
-    assert set(listed) == {"list_runs", "show_run", "compare_runs", "catalogue", "measure", "ruler"}
+    assert list(listed) == [
+        "measure",
+        "ruler",
+        "compare",
+        "check",
+        "upgrade",
+        "catalogue",
+        "list_runs",
+        "show_run",
+        "compare_runs",
+    ]
     assert listed["list_runs"]["arguments"]["properties"]["limit"]["default"] == 20
     assert "newest first" in listed["list_runs"]["description"]
     monkeypatch.setenv(API_WRITES, "1")
@@ -133,6 +143,44 @@ def test_the_ruler_of_a_file_and_of_texts_only_below_the_roots(
     texts = {"texts": str(tmp_path / "open" / "own.txt"), "model": "demo/tiny-bert", "halves": True}
     status, reply = call(client, "ruler", **texts)
     assert status == 200 and reply["related"]["pairs"] == 30 and reply["relation"]
+
+
+def test_compare_check_and_upgrade_read_below_the_roots_only(
+    client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "open").mkdir()
+    monkeypatch.setenv(ROOTS, str(tmp_path / "open"))
+    points = np.random.default_rng(0).standard_normal((64, 8))
+    links = np.stack([np.arange(40), np.arange(40)], axis=1)
+    for folder in (tmp_path, tmp_path / "open"):
+        for name, array in (
+            ("old.npy", points),
+            ("new.npy", points[:, :6]),
+            ("asked.npy", points[:40]),
+            ("links.npy", links),
+        ):
+            np.save(folder / name, array)
+        np.save(folder / "asked6.npy", points[:40, :6])
+        isoviz.baseline(points).write(folder / "before.json")
+    signed_in(client, Role.RUNNER)
+    monkeypatch.setattr(allowed_paths, "_allowed_roots", lambda: resources._roots())
+    for given in (
+        {"encoders": ["old.npy", "new.npy"], "queries": ["asked.npy", "asked6.npy"], "relevance": "links.npy"},
+        {"vectors": "old.npy", "baseline": "before.json", "same_rows": True},
+        {"old": "old.npy", "new": "new.npy"},
+    ):
+        name = {"encoders": "compare", "vectors": "check", "old": "upgrade"}[next(iter(given))]
+
+        def below(folder: Path, value: object) -> object:
+            return [str(folder / one) for one in value] if isinstance(value, list) else str(folder / str(value))
+
+        def placed(folder: Path, given: dict[str, object] = given) -> dict[str, object]:
+            return {key: value if value is True else below(folder, value) for key, value in given.items()}
+
+        assert call(client, name, **placed(tmp_path))[0] == 400
+        status, reply = call(client, name, **placed(tmp_path / "open"))
+        assert status == 200, reply
+        assert {"sentences", "ok", "recall10"} & set(reply)
 
 
 def test_measure_keeps_to_the_limits_of_reading_and_the_quota(

@@ -19,7 +19,7 @@ from tests.dashboard.reading import packages_scanned_once
 packages_scanned_once().__enter__()
 finish(Store(None), config("istar", 0, {"lam": 1}), 0.75, 0.5)
 app = AppTest.from_file("dashboard/app.py", default_timeout=180)
-PAGES = "home playground lessons methods explore atlas train experiments results tradeoffs whatif ruler papers live run"
+PAGES = "home playground lessons methods explore compare train experiments results tradeoffs whatif ruler papers live run"
 for page in PAGES.split():
     app.switch_page(f"../pages/{page}.py").run()
     assert not app.exception, (page, app.exception[0].message)

@@ -15,10 +15,8 @@ from dashboard.ruler import figures, sentences
 from dashboard.shared import menu
 from isoviz import vectors
 from isoviz.cosines import Ruler
-from isoviz.errors import InputError
 from isoviz.exploring.jobs import QUESTIONS, SENTENCES
 from isoviz.jobs import queue
-from isoviz.jobs.kinds import Job, JobKind, Recent, Report
 from isoviz.jobs.queue import JobState
 from isoviz.models import sources
 from isoviz.operations import jobs
@@ -30,23 +28,6 @@ from tests.dashboard.saved import saved
 
 SIMILARITY = demo_sets.RECORDED["demo/similarity"]
 OWN = {"ruler_set": menu.OWN_SET}
-
-
-@pytest.fixture
-def jobs_here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Jobs are done at once, in this process; returns the names of their kinds."""
-    done: list[str] = []
-
-    def start(kind: JobKind, key: str, request: dict[str, Any], *_: object, **__: object) -> JobState:
-        done.append(kind.name)
-        try:
-            kind.work(Job(kind, key, request, Report(), Recent(1)))
-        except InputError as error:
-            return JobState("failed", key, message=str(error), field=error.field, advice=error.advice or "")
-        return queue.look(kind, key)
-
-    monkeypatch.setattr(queue, "start", start)
-    return done
 
 
 def recorded() -> Ruler:

@@ -113,7 +113,9 @@ def _write_files(folder: Path) -> None:
         with_vectors.to_parquet(folder / f"{name}.parquet")
     pairs = pd.DataFrame({"query": range(40), "document": range(40, 80), "relevance": 1})
     pairs.to_csv(folder / "relevance.csv", index=False)
-    (folder / "encoders.csv").write_text("model\ndemo/tiny-bert\n")
+    reviews[["id", "review"]].head(60).to_csv(folder / "documents.csv", index=False)
+    pd.DataFrame({"text": [f"which review has {n} stars" for n in range(12)]}).to_csv(folder / "questions.csv")
+    pd.DataFrame({"query": range(1, 13), "document": range(12)}).to_csv(folder / "links.csv", index=False)
 
 
 @pytest.fixture(scope="module")

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 from factory import everyday, rows
-from isoviz.atlas import corpora
 
 
 def test_the_factory_makes_the_pairs_and_the_card_that_ship() -> None:
     assert rows.shipped(everyday.SLUG) == everyday.generate()
     assert everyday.CARD.read_text(encoding="utf-8") == everyday.card()
-    assert corpora.read(everyday.SLUG).digest == "ee5aad85570d68470d582ffa9261ff0e", (
-        "all records of the atlas are of these texts"
-    )
+    assert everyday.digest() == "ee5aad85570d68470d582ffa9261ff0e", "the recorded encoders read these texts"
 
 
 def test_related_pairs_are_those_written_and_unrelated_ones_are_of_two_topics() -> None:

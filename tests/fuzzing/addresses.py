@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 Address = tuple[str, Mapping[str, str]]
 """A page's name, and the query parameters."""
 
-PAGES = ("home", "explore", "train", "live", "results", "tradeoffs", "whatif", "ruler", "atlas", "run")
+PAGES = ("home", "explore", "train", "live", "results", "tradeoffs", "whatif", "ruler", "compare", "run")
 _EXPLORE = (
     "model", "task", "split", "rows", "views", "measure", "layer", "pooling", "map", "size", "neighbours", "min_dist", "umap_metric",
     "colour", "axes", "point", "lasso", "points", "method", "components", "search", "reference", "k", "order", "where", "words",
@@ -127,9 +127,9 @@ def addresses(known: Known, folder: Path) -> st.SearchStrategy[Address]:
         "whatif_run": run,
         "whatif_add": nasty.anything,
     }
-    fields["atlas"] |= {
-        f"atlas_{name}": nasty.near("demo/tiny-bert", "every layer", "IsoScore")
-        for name in ("corpus", "encoders", "measure", "rows")
+    fields["compare"] |= {
+        f"compare_{name}": nasty.near("Your texts", "Your vectors", "Bundled search", "0.5", "demo/tiny-bert", "0" * 32)
+        for name in ("from", "margin", "models", "texts", "vectors", "by", "title")
     }
     fields["ruler"] |= {
         f"ruler_{name}": nasty.near("Your own vectors or texts", "0.62", "90", "not known", "true", "A cat sat.")
