@@ -15,6 +15,8 @@ __version__ = "1.0.0"
 def __getattr__(name: str) -> Any:
     if name == "ruler":
         return import_module("isoviz.cosines").ruler
+    if name == "rows":
+        return import_module("isoviz.metrics.each_row").rows
     if name in ("baseline", "check"):
         return getattr(import_module("isoviz.drift"), name)
     if name in ("Watch", "IsotropyEvaluator"):

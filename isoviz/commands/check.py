@@ -6,7 +6,7 @@ from typing import Annotated
 
 from isoviz import drift, input_validation
 from isoviz.commands.options import Column, SkipBadRows, file_of_vectors
-from isoviz.commands.output import Answer, print_table, progress_bar
+from isoviz.commands.output import Answer, print_slices, print_table, progress_bar
 from isoviz.errors import InputError
 from isoviz.formatting import number
 from isoviz.operations.operation import argument
@@ -28,20 +28,24 @@ def run(
     ids: Annotated[str | None, argument("column of ids, by which rows are paired (default: id, if present)")] = None,
     same_rows: Annotated[bool, argument("pair rows by number: row k is the same text in both files")] = False,
     pairs: Annotated[str | None, argument("a table of query, document, relevance: judge search, too", "FILE")] = None,
+    by: Annotated[
+        str | None,
+        argument("also by slice: a column, or length (quartiles of the length of its texts)", "COLUMN|length"),
+    ] = None,
     strict: Annotated[bool, argument("fail also where a change cannot be excluded")] = False,
     skip_bad_rows: SkipBadRows = False,
 ) -> Answer:
     """Save a baseline of a file of vectors, or compare the file with one: exit code 1 if a measure changed beyond its tolerance."""
     if (baseline is None) == (save is None):
         raise InputError("baseline: give either --baseline or --save", field="baseline")
-    for name, value in {"fail_on": fail_on, "same_rows": same_rows, "strict": strict}.items():
+    for name, value in {"fail_on": fail_on, "same_rows": same_rows, "by": by, "strict": strict}.items():
         if value and save is not None:
             raise InputError(f"{name}: only with --baseline", field=name)
     tolerances = None if fail_on is None else dict(map(assignment, fail_on))
     before = None if baseline is None else drift.Baseline.read(baseline)
     shown = catalogue.title(vectors)
     with progress_bar() as progress, stores.reporting(progress):
-        points, names, searches = drift.read(vectors, column, ids, skip_bad_rows, pairs)
+        points, names, searches, slicing = drift.read(vectors, column, ids, skip_bad_rows, pairs, by)
     if before is None:
         made = drift.baseline(points, ids=names, searches=searches)
         made.write(str(save))
@@ -50,7 +54,9 @@ def run(
         return Answer(document, lambda: _print_baseline(f"{shown} → {save}", made), notes)
     if ids is None and (same_rows or not before.common(names or ())):
         names = None  # no ids, or a column 'id' that nobody asked for
-    result = drift.check(points, before, fail_on=tolerances, ids=names, same_rows=same_rows, searches=searches)
+    result = drift.check(
+        points, before, fail_on=tolerances, ids=names, same_rows=same_rows, searches=searches, slicing=slicing
+    )
     code = 0 if result.ok(strict) else 1
     return Answer(result.model_dump(mode="json"), lambda: _print(shown, result), result.notes(), code)
 
@@ -84,4 +90,6 @@ def _print(name: str, result: drift.Check) -> None:
     print_table(header, rows)
     if result.rows == len(result.row_cosines):
         print_table(("row", "cosine"), [(name, number(cosine)) for name, cosine in result.row_cosines.items()])
+    if result.slices:
+        print_slices(result.slices)
     print(result.sentence)

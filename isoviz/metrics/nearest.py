@@ -88,6 +88,15 @@ def graph(points: NDArray[np.float64], k: int, found: Neighbours | None = None) 
     return Graph(*map(np.concatenate, zip(*parts, strict=True)))
 
 
+def mutual(graph: Graph, n: int) -> NDArray[np.float64]:
+    """(m,) the chance that each pair of a graph of n points is one in both directions."""
+    start, to, chance = graph
+    pairs, reversed_pairs = start * n + to, to * n + start
+    order = np.argsort(pairs)
+    place = order[np.searchsorted(pairs, reversed_pairs, sorter=order).clip(max=len(order) - 1)]
+    return np.where(pairs[place] == reversed_pairs, chance * chance[place], 0.0)
+
+
 def _candidates(
     x: NDArray[np.float64], rows: NDArray[np.int64], count: int, dtype: type[np.floating]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

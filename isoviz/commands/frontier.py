@@ -1,0 +1,75 @@
+"""`isoviz frontier`: how small vectors can be stored."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from isoviz.commands.options import Column, SkipBadRows, file_of_vectors
+from isoviz.commands.output import Answer, print_table, progress_bar
+from isoviz.errors import InputError
+from isoviz.formatting import decimals
+from isoviz.operations.measure import CloudRequest, points_in
+from isoviz.operations.operation import argument
+from isoviz.readouts.division import annotations_of, unanswered
+from isoviz.readouts.frontier import MARGIN, MEASURES, Frontier, Stored, frontier
+from isoviz.statistics.paired_bootstrap import Difference
+from isoviz.tables import arrays, catalogue, stores
+
+
+def run(
+    embeddings: Annotated[str, argument(f"the {file_of_vectors()}", "FILE")],
+    pairs: Annotated[
+        str | None, argument("a table of query, document, relevance: judge on your questions", "FILE")
+    ] = None,
+    margin: Annotated[float, argument("largest loss that counts as harmless: 0.01 is one point of a hundred")] = MARGIN,
+    column: Column = None,
+    skip_bad_rows: SkipBadRows = False,
+) -> Answer:
+    """Compress in every way and measure what is lost. Without questions: which of each row's 10 nearest rows are kept."""
+    request = CloudRequest(embeddings=embeddings, pairs=pairs, column=column, skip_bad_rows=skip_bad_rows)
+    with progress_bar() as progress, stores.reporting(progress):
+        points, _, vector_set = points_in(request, embeddings)
+        arrays.check_finite(points, "embeddings")
+        annotations = None if vector_set is None else annotations_of(vector_set)
+        if annotations is not None and annotations.queries is None:
+            raise InputError.at("pairs", "expected columns query, document, relevance")
+        try:
+            found = frontier(points, annotations, margin, progress)
+        except InputError as error:
+            raise InputError(str(error).replace("vectors:", "embeddings:", 1), field=error.field) from None
+    notes = () if vector_set is None else unanswered(vector_set)
+    return Answer(document_of(found), lambda: _print(catalogue.title(embeddings), found), notes)
+
+
+def document_of(found: Frontier) -> dict[str, Any]:
+    """For programs: the headline, and every way from the smallest."""
+    ways = []
+    for one in found.ways:
+        changes = {name: vars(change) for name, change in one.changes.items()}
+        ways.append({**vars(one), "changes": changes, "bytes": one.bytes})
+    chosen = None if found.smallest is None else found.ways.index(found.smallest)
+    facts = {"margin": found.margin, "units": found.units, "rows": found.rows}
+    return {"sentence": found.sentence, "smallest": chosen, **facts, "ways": ways}
+
+
+def _print(name: str, found: Frontier) -> None:
+    print(
+        f"{name}: d = {found.d}, {len(found.ways)} ways to store a vector; no smaller one has a higher value than these:"
+    )
+    measures = [MEASURES[slug] for slug in found.judged]
+    header = ("vectors", "bytes", "GB for ten million", *(f"{one}: value, change (95 %)" for one in measures))
+    print_table(header, [row(one, found.judged) for one in found.pareto])
+    print(found.sentence)
+    if found.smallest is not None:
+        print(f"\n{found.smallest.python('...  # (n, d)')}")
+
+
+def row(one: Stored, judged: list[str]) -> list[str]:
+    """The cells of one way."""
+    values = (f"{decimals(one.values[slug])}, {_change(one.changes[slug])}" for slug in judged)
+    return [one.words, f"{one.bytes:,}", f"{one.bytes / 100:.3g}", *values]
+
+
+def _change(change: Difference) -> str:
+    low, high = (decimals(end, 3, sign=True) for end in (change.low, change.high))
+    return f"{decimals(change.value, 3, sign=True)} ({low} to {high})"

@@ -1,0 +1,272 @@
+"""The rows of a set one by one, and in slices by a column or by the length of its texts: does one differ from the rest?
+
+Every measure is a mean over units (rows, queries or pairs), or has a standard error. A slice and the rest are compared by Welch's and by
+Student's t-test, of which the larger p counts: Welch's alone finds a small slice whose queries are all answered different from a rest with
+97 % answered. p-values are corrected by Holm's method over all slices and measures of a table.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.cosines.hits import best
+from isoviz.cosines.hits import share as share_of
+from isoviz.errors import InputError, listed
+from isoviz.formatting import number
+from isoviz.metrics import isoscore_interval
+from isoviz.metrics.cloud import draw
+from isoviz.metrics.each_row import Rows, rows
+from isoviz.metrics.intervals import student_quantile
+from isoviz.metrics.zeros import nonzero_rows
+from isoviz.readouts import reading
+from isoviz.readouts.image import Image
+from isoviz.readouts.reading import Annotations
+from isoviz.statistics import two_samples
+from isoviz.statistics.paired_bootstrap import Mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LENGTH: Final = "length"
+MOST: Final = 20
+"""Most slices: of a column with more values, the most frequent; numbers with more values are cut into quartiles."""
+MOST_ROWS: Final = 3_000
+"""Most rows of which all pairs are compared for the noise floor."""
+FEWEST: Final = 5
+"""Fewest units of a slice that is tested."""
+ALPHA: Final = 0.05
+_OF_ROWS: Final = ("N_10", "share of queries", "reciprocity", "norm", "local dimension", "cosine to nearest")
+"""Columns of `Rows.table` that are averaged."""
+Codes = NDArray[np.int64]
+
+
+class Estimate(NamedTuple):
+    """A value, its standard error, the number of units that it is from, and its interval if it is not ± t standard errors."""
+
+    value: float
+    error: float
+    n: int
+    ends: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One measure of one slice.
+
+    Attributes:
+        slice, measure: their names.
+        n: units (rows, queries or pairs).
+        value, low, high: with its 95 % interval; nan where undefined.
+        rest: the measure of all other units.
+        p: of no difference from the rest, after Holm's correction; nan where it cannot be tested.
+    """
+
+    slice: str
+    measure: str
+    n: int
+    value: float
+    low: float
+    high: float
+    rest: float
+    p: float
+
+    @property
+    def verdict(self) -> str:
+        if math.isnan(self.p):
+            return "cannot be tested"
+        return f"{'differs' if self.p < ALPHA else 'no difference shown'} (p = {number(self.p, 2)})"
+
+
+@dataclass(frozen=True)
+class Slicing:
+    """(n,) the slice of each row, −1 for none, and the slices' names."""
+
+    codes: Codes
+    names: list[str]
+
+
+def slicing(columns: pd.DataFrame, by: str) -> Slicing:
+    """The slices of a set's rows.
+
+    Args:
+        columns: of the set; the column `by` was read as its `group`.
+        by: the column, or `length`: quartiles of the number of characters of its texts.
+
+    Raises:
+        InputError: no such column, or a single slice (field `by`).
+    """
+    import pandas as pd
+
+    source = "text" if by == LENGTH else "group"
+    if source not in columns:
+        what = "texts" if by == LENGTH else f"column '{by}'"
+        raise InputError.at("by", f"these vectors have no {what} (columns: {listed(map(str, columns)) or 'none'})")
+    values = columns[source].str.len() if by == LENGTH else columns[source]
+    if pd.api.types.is_numeric_dtype(values) and (by == LENGTH or values.nunique() > MOST):
+        numbers = values.to_numpy(np.float64, na_value=np.nan)
+        edges = np.unique(np.nanquantile(numbers, [0, 0.25, 0.5, 0.75, 1], method="lower"))
+        codes = np.where(np.isnan(numbers), -1, np.clip(np.searchsorted(edges, numbers) - 1, 0, None))
+        unit = " characters" if by == LENGTH else ""
+        names = [
+            f"{'from' if low == edges[0] else 'above'} {low:,.6g} to {high:,.6g}{unit}"
+            for low, high in itertools.pairwise(edges)
+        ]
+    else:
+        counts = values.value_counts()
+        names = sorted(counts.index[:MOST].astype(str))
+        codes = pd.Categorical(values.astype(str).where(values.notna()), categories=names).codes.astype(np.int64)
+    if len(names) < 2:
+        raise InputError.at("by", f"'{by}' has the same value in all rows, so there is one slice")
+    return Slicing(codes, names)
+
+
+def compared(measures: Mapping[str, Sequence[tuple[Estimate, Estimate]]], names: Sequence[str]) -> list[Slice]:
+    """The slices by measure, given each slice's estimate and that of the rest."""
+    found = []
+    for measure, pairs in measures.items():
+        named = [(name, *pair) for name, pair in zip(names, pairs, strict=True) if pair[0].n]
+        for name, own, rest in named if len(named) > 1 else ():
+            reach = student_quantile(0.975, own.n - 1) * own.error if own.n > 1 else math.nan
+            low, high = own.ends or (own.value - reach, own.value + reach)
+            p = math.nan
+            if min(own.n, rest.n) >= FEWEST:
+                first, second = ((one.value, one.error * math.sqrt(one.n), one.n) for one in (own, rest))
+                p = max(two_samples.from_summaries(first, second, equal_variances=equal) for equal in (False, True))
+            found.append(Slice(name, measure, own.n, own.value, low, high, rest.value, p))
+    corrected = two_samples.holm([one.p for one in found]).tolist() if found else []
+    return [Slice(*list(vars(one).values())[:-1], p) for one, p in zip(found, corrected, strict=True)]
+
+
+def of_units(
+    values: Mapping[str, tuple[NDArray[Any], Codes]], names: Sequence[str]
+) -> dict[str, list[tuple[Estimate, Estimate]]]:
+    """For each measure, the mean of each slice and of the rest, given one number per unit (nan: none) and the units' slices."""
+    found = {}
+    for measure, (numbers, codes) in values.items():
+        defined = np.isfinite(numbers)
+        numbers, codes = numbers[defined], codes[defined]
+        share = bool(len(numbers)) and numbers.min() >= 0 and numbers.max() <= 1
+        parts = ((_mean(numbers[codes == k], share), _mean(numbers[codes != k], share)) for k in range(len(names)))
+        found[measure] = list(parts)
+    return found
+
+
+def _mean(values: NDArray[Any], share: bool = False) -> Estimate:
+    """`share`: the values lie between 0 and 1, and so does their interval."""
+    n = len(values)
+    mean = float(values.mean()) if n else math.nan
+    error = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+    error = 0.0 if error <= 1e-6 * abs(mean) else error  # rounding, as of vectors of length 1
+    return Estimate(mean, error, n, share_of(values, np.ones(n), np.arange(n))[1:] if share and n > 1 else None)
+
+
+# ---------------------------------------------------------------------------------------------------------- of a set
+
+
+def rows_of(points: NDArray[Any], annotations: Annotations) -> Rows:
+    """`isoviz.rows` of a set; of a search, of its documents, with its queries. Raises `InputError` likewise."""
+    if (search := annotations.queries) is None:
+        return rows(points)
+    return rows(points[search.documents], points[search.queries]).among(search.documents)
+
+
+def measured(points: NDArray[Any], annotations: Annotations, of: Slicing) -> list[Slice]:
+    """Isotropy and neighbours of the rows of each slice (of a search: of its documents), and what its labels or its queries read."""
+    kept = nonzero_rows(points) if annotations.queries is None else annotations.queries.documents
+    x, codes = np.asarray(points[kept], np.float64), of.codes[kept]
+    units: dict[str, tuple[NDArray[Any], Codes]] = {}
+    with contextlib.suppress(InputError):  # too few distinct rows
+        found = rows_of(points, annotations)
+        units = {name: (column, of.codes[found.row]) for name, column in found.table().items() if name in _OF_ROWS}
+    pairs = [[_isotropy(x[part]) for part in (codes == k, codes != k)] for k in range(len(of.names))]
+    measures = {
+        name: [(own[name], rest[name]) for own, rest in pairs] for name in ("IsoScore, unbiased", "mean cosine")
+    }
+    slugs = {"queries": ("ndcg_cosine", "recall10_cosine"), "labels": ("knn",)}
+    for need in annotations.needs:
+        read = reading.measure(Image(points), annotations, slugs[need]) if need in slugs else {}
+        for slug, statistic in read.items():
+            places = _answered(annotations) if need == "queries" else annotations.labels.rows  # type: ignore[union-attr]
+            if isinstance(statistic, Mean) and statistic.n == len(places):
+                units[reading.CATALOGUE[slug].title] = statistic.values, of.codes[places]
+    return compared(measures | of_units(units, of.names), of.names)
+
+
+def _answered(annotations: Annotations) -> Codes:
+    """Rows of the queries with a relevant document."""
+    assert annotations.queries is not None
+    queries = annotations.queries
+    return queries.queries[[len(documents) > 0 for documents, _ in queries.graded]]
+
+
+def _isotropy(x: NDArray[np.float64]) -> dict[str, Estimate]:
+    """Neither depends on the number of rows. The mean cosine is a U-statistic of pairs: its error is twice that of a mean."""
+    undefined = Estimate(math.nan, math.nan, len(x))
+    if len(x) < FEWEST:
+        return {"IsoScore, unbiased": undefined, "mean cosine": undefined}
+    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    of_rows = _mean((unit @ unit.sum(axis=0) - 1) / (len(x) - 1))
+    score = isoscore_interval(x)
+    return {
+        "IsoScore, unbiased": Estimate(score.estimate, score.standard_error, len(x)),
+        "mean cosine": of_rows._replace(error=2 * of_rows.error),
+    }
+
+
+def on_ruler(
+    points: NDArray[Any],
+    of: Slicing,
+    pairs: Codes | None,
+    documents: Codes | None,
+    floor: float,
+    threshold: float | None,
+) -> list[Slice]:
+    """What a ruler says of each slice: is the best hit right, how many related pairs lie above the threshold, and how many unrelated ones
+    above the noise floor.
+
+    Args:
+        pairs: (m, 2) places of related rows, of a search a query and a document.
+        documents: places of a search's documents.
+        floor: the cosine that 99 % of all unrelated pairs stay below.
+        threshold: the recommended one, if any.
+    """
+    x = np.asarray(points, np.float64)
+    unit = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-300)
+    units: dict[str, tuple[NDArray[Any], Codes]] = {}
+    if pairs is not None and documents is not None:
+        queries = np.unique(pairs[:, 0])
+        cosine, right = best(x, pairs, queries, documents)
+        units |= {
+            "best hit is relevant": (right, of.codes[queries]),
+            "cosine of the best hit": (cosine, of.codes[queries]),
+        }
+    elif pairs is not None:
+        cosine = np.einsum("ij,ij->i", unit[pairs[:, 0]], unit[pairs[:, 1]])
+        units["cosine of related pairs"] = cosine, of.codes[pairs[:, 0]]
+        if threshold is not None:
+            units["related pairs above the threshold"] = (cosine >= threshold) * 1.0, of.codes[pairs[:, 0]]
+    kept = nonzero_rows(x)
+    left = kept if documents is None or pairs is None else np.setdiff1d(kept, documents)
+    right_rows = kept if documents is None or pairs is None else np.intersect1d(documents, kept)
+    left, right_rows = (side[draw(len(side), MOST_ROWS)] for side in (left, right_rows))
+    unrelated = left[:, None] != right_rows
+    if pairs is not None:
+        place = np.full((2, len(x)), -1)
+        place[0, left], place[1, right_rows] = np.arange(len(left)), np.arange(len(right_rows))
+        for one, other in (pairs.T, pairs.T[::-1]):
+            inside = (place[0, one] >= 0) & (place[1, other] >= 0)
+            unrelated[place[0, one[inside]], place[1, other[inside]]] = False
+    above = (unit[left] @ unit[right_rows].T > floor) & unrelated
+    share = np.divide(
+        above.sum(axis=1), unrelated.sum(axis=1), out=np.full(len(left), np.nan), where=unrelated.any(axis=1)
+    )
+    units["unrelated pairs above the noise floor"] = share, of.codes[left]
+    return compared(of_units(units, of.names), of.names)
