@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
+
+from pydantic import TypeAdapter
 
 from isoviz.commands.options import Column, SkipBadRows, file_of_vectors
 from isoviz.commands.output import Answer, print_table, progress_bar
 from isoviz.errors import InputError
-from isoviz.formatting import decimals
 from isoviz.operations.measure import CloudRequest, points_in
 from isoviz.operations.operation import argument
 from isoviz.readouts.division import annotations_of, unanswered
-from isoviz.readouts.frontier import MARGIN, MEASURES, Frontier, Stored, frontier
-from isoviz.statistics.paired_bootstrap import Difference
+from isoviz.readouts.frontier import MARGIN, MEASURES, Frontier, frontier
 from isoviz.tables import arrays, catalogue, stores
 
 
@@ -38,18 +38,8 @@ def run(
         except InputError as error:
             raise InputError(str(error).replace("vectors:", "embeddings:", 1), field=error.field) from None
     notes = () if vector_set is None else unanswered(vector_set)
-    return Answer(document_of(found), lambda: _print(catalogue.title(embeddings), found), notes)
-
-
-def document_of(found: Frontier) -> dict[str, Any]:
-    """For programs: the headline, and every way from the smallest."""
-    ways = []
-    for one in found.ways:
-        changes = {name: vars(change) for name, change in one.changes.items()}
-        ways.append({**vars(one), "changes": changes, "bytes": one.bytes})
-    chosen = None if found.smallest is None else found.ways.index(found.smallest)
-    facts = {"margin": found.margin, "units": found.units, "rows": found.rows}
-    return {"sentence": found.sentence, "smallest": chosen, **facts, "ways": ways}
+    document = {"sentence": found.sentence, "smallest": found.smallest, **TypeAdapter(Frontier).dump_python(found)}
+    return Answer(document, lambda: _print(catalogue.title(embeddings), found), notes)
 
 
 def _print(name: str, found: Frontier) -> None:
@@ -57,19 +47,8 @@ def _print(name: str, found: Frontier) -> None:
         f"{name}: d = {found.d}, {len(found.ways)} ways to store a vector; no smaller one has a higher value than these:"
     )
     measures = [MEASURES[slug] for slug in found.judged]
-    header = ("vectors", "bytes", "GB for ten million", *(f"{one}: value, change (95 %)" for one in measures))
-    print_table(header, [row(one, found.judged) for one in found.pareto])
+    header = ("vectors", "bytes", "GB for ten million", *(f"{one}, change (95 %)" for one in measures))
+    print_table(header, [one.cells(found.judged) for one in found.pareto])
     print(found.sentence)
     if found.smallest is not None:
         print(f"\n{found.smallest.python('...  # (n, d)')}")
-
-
-def row(one: Stored, judged: list[str]) -> list[str]:
-    """The cells of one way."""
-    values = (f"{decimals(one.values[slug])}, {_change(one.changes[slug])}" for slug in judged)
-    return [one.words, f"{one.bytes:,}", f"{one.bytes / 100:.3g}", *values]
-
-
-def _change(change: Difference) -> str:
-    low, high = (decimals(end, 3, sign=True) for end in (change.low, change.high))
-    return f"{decimals(change.value, 3, sign=True)} ({low} to {high})"

@@ -19,7 +19,7 @@ from isoviz.errors import InputError
 from isoviz.metrics import zeros
 from isoviz.metrics.cloud import float64_matrix
 from isoviz.metrics.copies import originals
-from isoviz.metrics.nearest import EQUAL, Graph, mutual
+from isoviz.metrics.nearest import EQUAL, Graph, lowest, mutual
 
 K: Final = 10
 """Neighbours of a row, and documents that a search shows."""
@@ -28,7 +28,6 @@ HUB: Final = 3.0
 _NEAR: Final = 1 - 8e-6
 """Cosine below which no row can be a copy of another: 2⁻¹¹ of the length, doubled, and rounding to single precision."""
 _BLOCK: Final = 512  # rows
-_STRIDES: Final = 32
 
 Order = Literal["hubs", "never found", "near-duplicates"]
 Floats = NDArray[np.float64]
@@ -154,12 +153,12 @@ def rows(points: ArrayLike, queries: ArrayLike | None = None) -> Rows:
         )
     if found is None or len(distinct) < len(raw):
         found = _search(unit[distinct], unit[distinct], own=True)
-    graph, _, near = found
+    graph, cosines, near = found
     m = len(distinct)
     n_k = np.bincount(graph.to, graph.chance, m)
     apart = n_k - np.median(n_k)
     deviation = 1.4826 * float(np.median(np.abs(apart)))
-    distances, near = _distances(unit[distinct], near)
+    distances = np.sqrt(np.maximum(2 - 2 * cosines.astype(np.float64), 1e-7))
     with np.errstate(divide="ignore", invalid="ignore"):
         dimension = 1 / np.log(distances[:, -1:] / distances[:, :-1]).mean(axis=1)
     mean = raw.mean(axis=0)
@@ -176,7 +175,7 @@ def rows(points: ArrayLike, queries: ArrayLike | None = None) -> Rows:
         hits = _search(_unit(asked)[0], unit[distinct], own=False)[0]
         share = np.bincount(hits.to, hits.chance, m) / count
     place = np.searchsorted(distinct, first)
-    nearest, cosine = distinct[near[:, 0]][place], (1 - distances[:, 0] ** 2 / 2)[place]
+    nearest, cosine = distinct[near[:, 0]][place], cosines[:, 0].astype(np.float64)[place]
     copies = np.flatnonzero(first != np.arange(len(raw)))
     nearest[copies], nearest[first[copies][::-1]] = first[copies], copies[::-1]  # of several copies the first
     both = np.concatenate([copies, first[copies]])
@@ -215,56 +214,23 @@ def _search(
     Args:
         own: the queries are the rows, which do not find themselves.
     """
-    parts, cosines, places = [], [], []
+    parts, cosines, places, minus = [], [], [], -unit.T
     for start in range(0, len(queries), _BLOCK):
-        scores = queries[start : start + _BLOCK] @ unit.T
+        scores = queries[start : start + _BLOCK] @ minus
         line = np.arange(len(scores))
         if own:
-            scores[line, start + line] = -np.inf
-        near = _highest(scores, K + 1)
+            scores[line, start + line] = np.inf
+        near = lowest(scores, K + 1)
         of_near = np.take_along_axis(scores, near, axis=1)
-        tied = of_near[:, K - 1] - of_near[:, K] <= EQUAL
+        last = of_near[:, K - 1, None]
+        tied = of_near[:, K] - last[:, 0] <= EQUAL
         decided, open_ = np.flatnonzero(~tied), np.flatnonzero(tied)
         parts.append(Graph(start + np.repeat(decided, K), near[decided, :K].ravel(), np.ones(K * len(decided))))
-        last = of_near[open_, K - 1, None]
-        above, possible = scores[open_] > last + EQUAL, scores[open_] >= last - EQUAL
+        above, possible = scores[open_] < last[open_] - EQUAL, scores[open_] <= last[open_] + EQUAL
         certain = above.sum(axis=1, keepdims=True)
         chance = np.where(above, 1.0, (K - certain) / (possible.sum(axis=1, keepdims=True) - certain))
         at, to = np.nonzero(possible)
         parts.append(Graph(start + open_[at], to, chance[possible]))
-        cosines.append(of_near[:, :K])
+        cosines.append(-of_near[:, :K])
         places.append(near[:, :K])
     return Graph(*map(np.concatenate, zip(*parts, strict=True))), np.concatenate(cosines), np.concatenate(places)
-
-
-def _highest(scores: NDArray[np.float32], count: int) -> Places:
-    """(b, count) the columns of the highest scores in each row, the highest first.
-
-    The highest scores lie in the strided groups of columns with the highest maxima, which takes a tenth of the time of a partition.
-    """
-    n = scores.shape[1]
-    width = n // _STRIDES
-    columns = np.broadcast_to(np.arange(n), scores.shape)
-    if width > 4 * count:
-        highest = scores[:, : _STRIDES * width].reshape(len(scores), _STRIDES, width).max(axis=1)
-        groups = np.argpartition(-highest, count - 1, axis=1)[:, :count]
-        inside = (groups[:, None, :] + width * np.arange(_STRIDES)[:, None]).reshape(len(scores), -1)
-        columns = np.concatenate([inside, columns[:, _STRIDES * width :]], axis=1)
-    some = np.take_along_axis(scores, columns, axis=1)
-    top = np.argpartition(-some, count - 1, axis=1)[:, :count]
-    order = np.argsort(-np.take_along_axis(some, top, axis=1), axis=1, kind="stable")
-    return np.take_along_axis(columns, np.take_along_axis(top, order, axis=1), axis=1)
-
-
-def _distances(unit: NDArray[np.float32], near: Places) -> tuple[Floats, Places]:
-    """(m, K) distances of each row of length 1 to these others, ascending, from differences; and the others in that order."""
-    squares = np.empty(near.shape, dtype=np.float32)
-    for start in range(0, len(unit), _BLOCK):
-        part = slice(start, start + _BLOCK)
-        for column in range(near.shape[1]):
-            difference = unit[part] - unit[near[part, column]]
-            squares[part, column] = np.einsum("ij,ij->i", difference, difference)
-    order = np.argsort(squares, axis=1, kind="stable")
-    return np.sqrt(np.take_along_axis(squares, order, axis=1)).astype(np.float64), np.take_along_axis(
-        near, order, axis=1
-    )

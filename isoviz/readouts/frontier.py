@@ -8,8 +8,8 @@ Transforms are fitted on the documents, or on all rows; they see no question and
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from isoviz import posthoc
 from isoviz.errors import InputError
+from isoviz.formatting import decimals
 from isoviz.metrics.cloud import draw, float64_matrix
 from isoviz.metrics.zeros import nonzero_rows
-from isoviz.posthoc.protocol import Transform
 from isoviz.readouts import retrieval
 from isoviz.readouts.cosines import NEIGHBOURS, shares_kept
 from isoviz.readouts.image import Image
@@ -27,7 +27,7 @@ from isoviz.readouts.reading import Annotations
 from isoviz.statistics.paired_bootstrap import Difference, Mean, Statistic, difference
 
 MOST_ROWS: Final = 20_000
-"""Most documents, or rows without questions; of more, those that answer a question and others at random."""
+"""Most rows without questions."""
 MOST_QUERIES: Final = 1_000
 NEIGHBOUR_QUERIES: Final = 300
 """Evenly spaced rows whose neighbours among all rows are compared, as on the page without a server."""
@@ -51,8 +51,8 @@ class Stored:
     rotation: str
     bits: int
     dimensions: int
-    values: dict[str, float | None]
-    changes: dict[str, Difference]
+    values: dict[str, float | None] = field(default_factory=dict)
+    changes: dict[str, Difference] = field(default_factory=dict)
 
     @property
     def bytes(self) -> int:
@@ -62,28 +62,31 @@ class Stored:
     def words(self) -> str:
         return f"{ROTATIONS[self.rotation]}, {self.dimensions:,} dimensions, {BITS[self.bits]}"
 
-    def steps(self) -> list[Transform]:
-        """The transforms, not fitted."""
-        return [getattr(posthoc, slug)(**params) for slug, params in self._calls()]
+    def cells(self, judged: Sequence[str]) -> list[str]:
+        """Its line in a table: words, bytes, gigabytes for ten million, and each measure with its change."""
+        texts = []
+        for slug in judged:
+            change = self.changes[slug]
+            value, low, high = (decimals(one, 3, sign=True) for one in (change.value, change.low, change.high))
+            texts.append(f"{decimals(self.values[slug])}, {value} ({low} to {high})")
+        return [self.words, f"{self.bytes:,}", f"{self.bytes * TEN_MILLION / 1e9:.3g}", *texts]
 
-    def _calls(self) -> list[tuple[str, dict[str, Any]]]:
+    def steps(self) -> list[tuple[str, dict[str, Any]]]:
+        """Slugs and parameters of the transforms."""
         kept: list[tuple[str, dict[str, Any]]] = [("truncation", {"keep": self.dimensions})]
         if self.rotation in ("pca", "whitening"):
-            strength = 0.0 if self.rotation == "pca" else 1.0
-            kept = [("pca_whitening", {"components": self.dimensions, "strength": strength})]
-        rotated: list[tuple[str, dict[str, Any]]] = [("rotation", {})] if self.rotation == "rotation" else []
-        coded = {
-            32: [],
-            8: [("quantisation", {"bits": 8})],
-            4: [("quantisation", {"bits": 4})],
-            1: [("binary", {"centre": True})],
-        }
-        return [*rotated, *kept, *coded[self.bits]]
+            kept = [("pca_whitening", {"components": self.dimensions, "strength": float(self.rotation == "whitening")})]
+        coded = {32: [], 1: [("binary", {"centre": True})]}.get(self.bits, [("quantisation", {"bits": self.bits})])
+        return [*([("rotation", {})] if self.rotation == "rotation" else []), *kept, *coded]
+
+    def chain(self) -> posthoc.Chain:
+        """The transforms, not fitted."""
+        return posthoc.chain(getattr(posthoc, slug)(**params) for slug, params in self.steps())
 
     def python(self, source: str) -> str:
         """Code that stores vectors in this way; `source` is an expression for them."""
         calls = [
-            (slug, ", ".join(f"{name}={value}" for name, value in params.items())) for slug, params in self._calls()
+            (slug, ", ".join(f"{name}={value}" for name, value in params.items())) for slug, params in self.steps()
         ]
         steps = "".join(f"    posthoc.{slug}({arguments}),\n" for slug, arguments in calls)
         return (
@@ -180,11 +183,11 @@ def frontier(
     start = judge(asked, x)
     ways: list[Stored] = []
     for rotation in ROTATIONS:
-        whole = posthoc.chain(Stored(rotation, 32, d, {}, {}).steps()).fit(x)
+        whole = Stored(rotation, 32, d).chain().fit(x)
         turned, turned_asked = whole.transform(x), whole.transform(asked)
         for bits in BITS:
             progress(len(ways), len(ROTATIONS) * len(BITS) * len(widths(d)), "compressing")
-            coding = posthoc.chain(Stored("none", bits, d, {}, {}).steps()).fit(turned)
+            coding = Stored("none", bits, d).chain().fit(turned)
             coded, coded_asked = coding.transform(turned), coding.transform(turned_asked)
             for k in widths(d):
                 after = judge(coded_asked[:, :k], coded[:, :k])
@@ -208,27 +211,16 @@ def _questions(points: NDArray[Any], search: retrieval.Relevance) -> tuple[Rows,
     """Rows of the queries and of the documents, and what judges the vectors of both."""
     answered = np.flatnonzero([len(of_query) > 0 for of_query, _ in search.graded])
     asked = answered[draw(len(answered), MOST_QUERIES)]
-    documents = np.arange(len(search.documents))
-    if len(documents) > MOST_ROWS:
-        answering = np.unique(search.document[np.isin(search.query, asked)])[:MOST_ROWS]
-        others = np.setdiff1d(documents, answering)
-        documents = np.union1d(answering, others[draw(len(others), MOST_ROWS - len(answering))])
-    place = np.full(len(search.documents), -1)
-    place[documents] = np.arange(len(documents))
-    kept = np.isin(search.query, asked) & (place[search.document] >= 0)
-    relevance = retrieval.Relevance(
-        np.arange(len(asked)),
-        len(asked) + np.arange(len(documents)),
-        np.searchsorted(asked, search.query[kept]),
-        place[search.document[kept]],
-        search.grade[kept],
-    )
+    kept, count = np.isin(search.query, asked), len(asked)
+    of_query = np.searchsorted(asked, search.query[kept])
+    documents = count + np.arange(len(search.documents))
+    relevance = retrieval.Relevance(np.arange(count), documents, of_query, search.document[kept], search.grade[kept])
 
     def judge(queries: NDArray[Any], rows: NDArray[Any]) -> dict[str, Statistic]:
         found = retrieval.measure(Image(np.concatenate([queries, rows])), relevance, ["ndcg_cosine", "recall10_cosine"])
         return {slug: one for slug, one in found.items() if slug in MEASURES}
 
-    return search.queries[asked], search.documents[documents], judge
+    return search.queries[asked], search.documents, judge
 
 
 def _neighbours(points: NDArray[Any]) -> tuple[Rows, Rows, Judge]:
