@@ -97,7 +97,7 @@ def slicing(columns: pd.DataFrame, by: str) -> Slicing:
     """The slices of a set's rows.
 
     Args:
-        columns: of the set; the column `by` was read as its `group`.
+        columns: of the set; another column than these was read as its `group`.
         by: the column, or `length`: quartiles of the number of characters of its texts.
 
     Raises:
@@ -105,7 +105,7 @@ def slicing(columns: pd.DataFrame, by: str) -> Slicing:
     """
     import pandas as pd
 
-    source = "text" if by == LENGTH else "group"
+    source = "text" if by == LENGTH else by if by in columns else "group"
     if source not in columns:
         what = "texts" if by == LENGTH else f"column '{by}'"
         raise InputError.at("by", f"these vectors have no {what} (columns: {listed(map(str, columns)) or 'none'})")
