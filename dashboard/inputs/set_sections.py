@@ -104,10 +104,11 @@ def measured(table: pd.DataFrame, key: str) -> pd.DataFrame:
     if found is None or "row" not in table:
         return table
     of_rows, place = _rows(found), table["row"].to_numpy()
+    size = 1 + max(int(place.max(initial=0)), int(of_rows.row.max()))
     known = {}
     for name, values in of_rows.table().items():
         if name in _COLOURS:
-            every = np.full(of_rows.n, np.nan)
+            every = np.full(size, np.nan)
             every[of_rows.row] = values
             known[name] = every[place]
     return table.assign(**known)
@@ -122,7 +123,10 @@ def slices(key: str, prefix: str, what: str = "slices") -> None:
     found = result(key, prefix, what, by=by)
     if found is None:
         return
-    every = [Slice(**one) for one in found.facts["slices"]]
+    undefined = {None: np.nan}
+    every = [
+        Slice(**{name: undefined.get(value, value) for name, value in one.items()}) for one in found.facts["slices"]
+    ]
     if not every:
         st.caption("No measure has units in two slices.")
         return

@@ -16,6 +16,7 @@ from dashboard.shared.forms import choice
 from dashboard.whatif.form import PREFIX
 from isoviz.readouts.frontier import BITS, MEASURES, ROTATIONS, Frontier
 
+_KEY = "● float32, ■ int8, ◆ 4 bits, ▲ binary. Line: no smaller way has a higher value."
 KEY = PREFIX + "frontier"
 _MARGINS = {"1 point": 0.01, "2 points": 0.02, "5 points": 0.05}
 _SYMBOLS = dict(zip(BITS, ("circle", "square", "diamond", "triangle-up"), strict=True))
@@ -47,7 +48,7 @@ def _show(found: Frontier) -> None:
     st.markdown(f"**{wording.plain(found.sentence)}**")
     words = f"{name} against bytes per vector, {len(found.ways)} ways to store it"
     figure.draw(
-        picture(found, name), key=KEY + "_figure", words=words, caption="Line: no smaller way has a higher value."
+        picture(found, name), key=KEY + "_figure", words=words, caption=_KEY
     )
     header = ("vectors", "bytes", "GB for ten million", *(f"{MEASURES[slug]}, change (95 %)" for slug in found.judged))
     table = pd.DataFrame([one.cells(found.judged) for one in found.ways], columns=list(header))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -84,6 +85,8 @@ RULER: Final = JobKind(
 
 
 def _of_set(job: Job) -> None:
+    from pydantic_core import to_json
+
     from isoviz.readouts import slices
     from isoviz.readouts.division import annotations_of, label_codes
     from isoviz.readouts.frontier import frontier
@@ -101,14 +104,14 @@ def _of_set(job: Job) -> None:
         arrays = vars(slices.rows_of(vector_set.points, annotations)).copy()
         facts = {name: arrays.pop(name) for name in ("n", "queries")}
     elif request["what"] == "frontier":
-        facts = {"frontier": asdict(frontier(vector_set.points, annotations, progress=job.report))}
+        facts = {"frontier": frontier(vector_set.points, annotations, progress=job.report)}
     elif request["what"] == "ruler slices":
         ruler = find(SetRequest(request["vectors"])) or of_set(vector_set)
-        facts = {"slices": [asdict(one) for one in by_slice(vector_set, ruler, request["by"])]}
+        facts = {"slices": by_slice(vector_set, ruler, request["by"])}
     else:
         of = slices.slicing(vector_set.columns, request["by"])
-        facts = {"slices": [asdict(one) for one in slices.measured(vector_set.points, annotations, of)]}
-    job.publish({"request": dict(request), **facts}, arrays)
+        facts = {"slices": slices.measured(vector_set.points, annotations, of)}
+    job.publish({"request": dict(request), **json.loads(to_json(facts, inf_nan_mode="null"))}, arrays)
 
 
 OF_SET: Final = JobKind(

@@ -9,9 +9,11 @@ import pandas as pd
 import pytest
 
 import isoviz
+from dashboard.inputs import set_sections
 from dashboard.shared import menu
 from isoviz import vectors
 from isoviz.jobs import queue
+from isoviz.operations.jobs import OF_SET
 from isoviz.readouts import Annotations
 from isoviz.readouts.frontier import frontier
 from isoviz.readouts.slices import measured, slicing
@@ -35,7 +37,7 @@ def kept() -> VectorSet:
     points = generator.normal(size=(90, 16)) @ generator.normal(size=(16, 16)) + 0.4
     points[80:] *= 3
     points[7], points[11] = 0, points[3]
-    columns = {"text": [f"row {n} " + "x" * n for n in range(90)], "group": ["short"] * 80 + ["long"] * 10}
+    columns = {"text": [f"row {n} " + "x" * n for n in range(90)], "group": ["short"] * 80 + ["long"] * 9 + ["single"]}
     made = VectorSet(points.astype(np.float32), pd.DataFrame(columns), name="made")
     vectors.keep(made)
     return made
@@ -61,6 +63,20 @@ def test_what_if_lists_rows_slices_and_the_frontier(open_page: OpenPage, kept: V
     page.segmented_control(key="whatif_row_list").set_value("near-duplicates").run()
     table = next(frame.value for frame in page.dataframe if "N_10" in frame.value)
     assert (table["row"][0], table["copy of"][0], table["nearest row"][0]) == (12, 4, 4)
+
+
+def test_a_map_is_coloured_by_documents_and_leaves_queries_without(kept: VectorSet) -> None:
+    ids = [f"r{row}" for row in range(90)]
+    pairs = pd.DataFrame({"left": ids[80:], "right": ids[20:30], "score": 1.0})
+    search = VectorSet(kept.points, kept.columns.assign(id=ids), pairs, "relevance", "search")
+    request = {"vectors": vectors.keep(search), "what": "rows"}
+    table = pd.DataFrame({"row": [3, 20, 85]})
+    assert set_sections.measured(table, search.key) is table
+    work_here(OF_SET, queue.content_key(OF_SET, request, None), request)
+    coloured = set_sections.measured(table, search.key)
+    found = isoviz.rows(kept.points[:80], kept.points[80:])
+    assert coloured["share of queries"][1] == found.found[found.row == 20][0]
+    assert np.isfinite(coloured["N_10"]).tolist() == [True, True, False]
 
 
 def test_the_rulers_slices(open_page: OpenPage, kept: VectorSet) -> None:
