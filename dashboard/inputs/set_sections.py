@@ -25,6 +25,7 @@ ROWS: Final = "Hubs, rows never found, near-duplicates"
 SLICES: Final = "By slice"
 _LISTS: Final[tuple[Order, ...]] = ("hubs", "never found", "near-duplicates")
 _LISTED: Final = 100
+_NAMED: Final = 5
 _COLOURS: Final = ("N_10", "reciprocity", "local dimension", "share of queries")
 """Columns that a map can be coloured by."""
 
@@ -83,8 +84,11 @@ def rows(key: str, prefix: str) -> None:
         st.caption("There are none.")
 
     def frame(some: Any) -> pd.DataFrame:
+        measures = pd.DataFrame(table.table(some))
         known = columns.iloc[table.row[some]].reset_index(drop=True)
-        return pd.concat([pd.DataFrame(table.table(some)), known], axis=1)
+        if "text" in columns and by == "near-duplicates":
+            known["nearest text"] = columns["text"].iloc[table.nearest[some]].to_numpy()
+        return pd.concat([measures[["row"]], known, measures.drop(columns="row")], axis=1)
 
     st.dataframe(frame(order[:_LISTED]), hide_index=True, height=330, alt=f"{by}: rows with their texts and measures")
     st.caption(
@@ -132,7 +136,12 @@ def slices(key: str, prefix: str, what: str = "slices") -> None:
         return
     measures = list(dict.fromkeys(one.measure for one in every))
     apart = [f"{one.measure} of {one.slice}" for one in every if one.verdict.startswith("differs")]
-    words = f"Different from the rest: {'; '.join(apart)}." if apart else "No slice is shown to differ from the rest."
+    more = f" and {len(apart) - _NAMED:,} more" if len(apart) > _NAMED else ""
+    words = (
+        f"Different from the rest: {'; '.join(apart[:_NAMED])}{more}."
+        if apart
+        else "No slice is shown to differ from the rest."
+    )
     st.markdown(wording.plain(f"{words} {len(every):,} tests, corrected by Holm's method."))
     measure = str(st.selectbox("Measure", measures, key=prefix + "slice_measure", bind="query-params"))
     shown = [one for one in every if one.measure == measure]

@@ -47,9 +47,7 @@ def _show(found: Frontier) -> None:
     name = MEASURES[found.judged[0]]
     st.markdown(f"**{wording.plain(found.sentence)}**")
     words = f"{name} against bytes per vector, {len(found.ways)} ways to store it"
-    figure.draw(
-        picture(found, name), key=KEY + "_figure", words=words, caption=_KEY
-    )
+    figure.draw(picture(found, name), key=KEY + "_figure", words=words, caption=_KEY)
     header = ("vectors", "bytes", "GB for ten million", *(f"{MEASURES[slug]}, change (95 %)" for slug in found.judged))
     table = pd.DataFrame([one.cells(found.judged) for one in found.ways], columns=list(header))
     st.dataframe(table, hide_index=True, height=330, alt=words)

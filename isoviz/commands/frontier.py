@@ -9,11 +9,11 @@ from pydantic import TypeAdapter
 from isoviz.commands.options import Column, SkipBadRows, file_of_vectors
 from isoviz.commands.output import Answer, print_table, progress_bar
 from isoviz.errors import InputError
-from isoviz.operations.measure import CloudRequest, points_in
 from isoviz.operations.operation import argument
 from isoviz.readouts.division import annotations_of, unanswered
 from isoviz.readouts.frontier import MARGIN, MEASURES, Frontier, frontier
 from isoviz.tables import arrays, catalogue, stores
+from isoviz.vectors import reading
 
 
 def run(
@@ -26,13 +26,17 @@ def run(
     skip_bad_rows: SkipBadRows = False,
 ) -> Answer:
     """Compress in every way and measure what is lost. Without questions: which of each row's 10 nearest rows are kept."""
-    request = CloudRequest(embeddings=embeddings, pairs=pairs, column=column, skip_bad_rows=skip_bad_rows)
+    vector_set, annotations = None, None
     with progress_bar() as progress, stores.reporting(progress):
-        points, _, vector_set = points_in(request, embeddings)
-        arrays.check_finite(points, "embeddings")
-        annotations = None if vector_set is None else annotations_of(vector_set)
-        if annotations is not None and annotations.queries is None:
-            raise InputError.at("pairs", "expected columns query, document, relevance")
+        if pairs is None:
+            points = reading.array(embeddings, column, "embeddings", skip_bad_rows)
+            arrays.check_finite(points, "embeddings")
+        else:
+            columns = reading.Columns(points=column)
+            vector_set = reading.read(embeddings, columns, relations=pairs, field="embeddings", skip_bad=skip_bad_rows)
+            points, annotations = vector_set.points, annotations_of(vector_set)
+            if annotations.queries is None:
+                raise InputError.at("pairs", "expected columns query, document, relevance")
         try:
             found = frontier(points, annotations, margin, progress)
         except InputError as error:

@@ -36,19 +36,17 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a set of vectors that are not zero; arrays (m,).
+    """The m rows that are not zero, of `n` given and searched by so many `queries` that are not zero (None: none were given).
 
     Attributes:
-        n, queries: rows and queries given, (those of zeros are left out).
-        row: their places among the n.
+        row: (m,) like all others; their places among the n.
         n_k: the k-occurrence N₁₀: how many rows have it among their 10 nearest. Rows that tie for the last place share it.
         z: robust z of N₁₀: its distance from the median, in median absolute deviations · 1.4826; nan if that is 0.
         found: share of the queries that have it among the 10 nearest rows; nan without queries.
         reciprocity: share of its 10 nearest rows that have it among theirs.
-        norm: its length.
-        to_mean: its cosine to the mean of all rows.
-        dimension: local intrinsic dimension: maximum likelihood from its 10 nearest rows (Levina & Bickel 2004, equation 8, without
-            the average), on the unit sphere.
+        norm, to_mean: its length, and its cosine to the mean of all rows.
+        dimension: local intrinsic dimension on the unit sphere, by maximum likelihood from the 10 nearest rows (Levina & Bickel 2004,
+            equation 8, before its average).
         nearest, cosine: place of the nearest other row, and their cosine.
         copy_of: place of the first row that it is a copy of; its own place if of none.
     """
@@ -155,7 +153,7 @@ def rows(points: ArrayLike, queries: ArrayLike | None = None) -> Rows:
         found = _search(unit[distinct], unit[distinct], own=True)
     graph, cosines, near = found
     m = len(distinct)
-    n_k = np.bincount(graph.to, graph.chance, m)
+    n_k: Floats = np.bincount(graph.to, graph.chance, m).astype(np.float64)
     apart = n_k - np.median(n_k)
     deviation = 1.4826 * float(np.median(np.abs(apart)))
     distances = np.sqrt(np.maximum(2 - 2 * cosines.astype(np.float64), 1e-7))

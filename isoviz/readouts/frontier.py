@@ -25,6 +25,7 @@ from isoviz.readouts.cosines import NEIGHBOURS, shares_kept
 from isoviz.readouts.image import Image
 from isoviz.readouts.reading import Annotations
 from isoviz.statistics.paired_bootstrap import Difference, Mean, Statistic, difference
+from isoviz.statistics.pareto import front
 
 MOST_ROWS: Final = 20_000
 """Most rows without questions."""
@@ -123,12 +124,9 @@ class Frontier:
     @property
     def pareto(self) -> list[Stored]:
         """From the smallest, those with a higher value than all that are at most as large."""
-        found: list[Stored] = []
-        for one in self.ways:
-            value = one.values[self.judged[0]]
-            if value is not None and (not found or value > (found[-1].values[self.judged[0]] or 0)):
-                found.append(one)
-        return found
+        return [
+            self.ways[place] for place in front([(-one.bytes, one.values[self.judged[0]] or 0.0) for one in self.ways])
+        ][::-1]
 
     @property
     def sentence(self) -> str:
@@ -142,12 +140,11 @@ class Frontier:
             return f"Nothing smaller than {start} is shown to lose at most {points} of {name}, {on}."
         change = best.changes[self.judged[0]]
         assert change.value is not None and change.low is not None and change.high is not None
-        ends = f"{100 * change.value:+.1f} points, {100 * change.low:+.1f} to {100 * change.high:+.1f}".replace(
-            "-", "−"
-        )
+        value, low, high = (decimals(100 * one, 1, sign=True) for one in (change.value, change.low, change.high))
+        size = f"{full / best.bytes:.3g} times smaller; {best.bytes * TEN_MILLION / 1e9:.3g} GB for ten million"
         return (
-            f"Smallest that loses at most {points} of {name}: {best.words}. {best.bytes:,} bytes per vector instead of {full:,} "
-            f"({full / best.bytes:.3g} times smaller; {best.bytes * TEN_MILLION / 1e9:.3g} GB for ten million), {ends}, {on}."
+            f"Smallest that loses at most {points} of {name}: {best.words}. {best.bytes:,} bytes per vector instead of {full:,} ({size}), "
+            f"{value} points, {low} to {high}, {on}."
         )
 
 
@@ -173,29 +170,23 @@ def frontier(
         raise InputError(f"margin: must be at least 0 and below 1 (got {margin:g})", field="margin")
     search = None if annotations is None else annotations.queries
     queries, fitted, judge = _neighbours(points) if search is None else _questions(points, search)
-    x = float64_matrix(np.asarray(points[fitted]))
-    asked = float64_matrix(np.asarray(points[queries]))
-    if len(x) < NEIGHBOURS + 2:
-        raise InputError(
-            f"vectors: at least {NEIGHBOURS + 2} rows that are not zero are needed, got {len(x)}", field="vectors"
-        )
-    d = x.shape[1]
-    start = judge(asked, x)
-    ways: list[Stored] = []
+    count, every = len(queries), float64_matrix(np.asarray(points[np.concatenate([queries, fitted])]))
+    if len(fitted) < NEIGHBOURS + 2:
+        found = f"at least {NEIGHBOURS + 2} rows that are not zero are needed, got {len(fitted)}"
+        raise InputError(f"vectors: {found}", field="vectors")
+    d, start, ways = every.shape[1], judge(every), list[Stored]()
     for rotation in ROTATIONS:
-        whole = Stored(rotation, 32, d).chain().fit(x)
-        turned, turned_asked = whole.transform(x), whole.transform(asked)
+        turned = np.asarray(Stored(rotation, 32, d).chain().fit(every[count:]).transform(every))
         for bits in BITS:
             progress(len(ways), len(ROTATIONS) * len(BITS) * len(widths(d)), "compressing")
-            coding = Stored("none", bits, d).chain().fit(turned)
-            coded, coded_asked = coding.transform(turned), coding.transform(turned_asked)
+            coded = np.asarray(Stored("none", bits, d).chain().fit(turned[count:]).transform(turned))
             for k in widths(d):
-                after = judge(coded_asked[:, :k], coded[:, :k])
+                after = judge(coded[:, :k])
                 changes = {name: difference(start[name], one) for name, one in after.items()}
                 ways.append(Stored(rotation, bits, k, {name: one.value for name, one in after.items()}, changes))
     judged = list(start)
     ways.sort(key=lambda one: (one.bytes, -(one.values[judged[0]] or 0)))
-    return Frontier(ways, d, judged, start[judged[0]].n, len(x), margin)
+    return Frontier(ways, d, judged, start[judged[0]].n, len(fitted), margin)
 
 
 def widths(d: int) -> list[int]:
@@ -204,7 +195,7 @@ def widths(d: int) -> list[int]:
 
 
 Rows = NDArray[np.int64]
-Judge = Callable[[NDArray[Any], NDArray[Any]], dict[str, Statistic]]
+Judge = Callable[[NDArray[Any]], dict[str, Statistic]]
 
 
 def _questions(points: NDArray[Any], search: retrieval.Relevance) -> tuple[Rows, Rows, Judge]:
@@ -216,26 +207,26 @@ def _questions(points: NDArray[Any], search: retrieval.Relevance) -> tuple[Rows,
     documents = count + np.arange(len(search.documents))
     relevance = retrieval.Relevance(np.arange(count), documents, of_query, search.document[kept], search.grade[kept])
 
-    def judge(queries: NDArray[Any], rows: NDArray[Any]) -> dict[str, Statistic]:
-        found = retrieval.measure(Image(np.concatenate([queries, rows])), relevance, ["ndcg_cosine", "recall10_cosine"])
+    def judge(rows: NDArray[Any]) -> dict[str, Statistic]:
+        found = retrieval.measure(Image(rows), relevance, ["ndcg_cosine", "recall10_cosine"])
         return {slug: one for slug, one in found.items() if slug in MEASURES}
 
     return search.queries[asked], search.documents, judge
 
 
 def _neighbours(points: NDArray[Any]) -> tuple[Rows, Rows, Judge]:
-    """Some rows, all rows, and what judges how many of their neighbours are kept."""
+    """No queries, all rows, and what judges how many neighbours of some of these are kept."""
     kept = nonzero_rows(points)
     kept = kept[draw(len(kept), MOST_ROWS)]
     count = min(NEIGHBOUR_QUERIES, len(kept))
     some = np.arange(count) * len(kept) // count
     truth: list[NDArray[np.float32]] = []
 
-    def judge(_: NDArray[Any], rows: NDArray[Any]) -> dict[str, Statistic]:
+    def judge(rows: NDArray[Any]) -> dict[str, Statistic]:
         unit = Image(rows).unit
         scores = unit[some] @ unit.T
         scores[np.arange(count), some] = -np.inf
         truth.append(scores) if not truth else None
         return {"neighbours": Mean(shares_kept(truth[0], scores))}
 
-    return kept[some], kept, judge
+    return kept[:0], kept, judge

@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -22,7 +22,6 @@ from isoviz.cosines.hits import share as share_of
 from isoviz.errors import InputError, listed
 from isoviz.formatting import number
 from isoviz.metrics import isoscore_interval
-from isoviz.metrics.cloud import draw
 from isoviz.metrics.each_row import Rows, rows
 from isoviz.metrics.intervals import student_quantile
 from isoviz.metrics.zeros import nonzero_rows
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
 LENGTH: Final = "length"
 MOST: Final = 20
 """Most slices: of a column with more values, the most frequent; numbers with more values are cut into quartiles."""
-MOST_ROWS: Final = 3_000
-"""Most rows of which all pairs are compared for the noise floor."""
 FEWEST: Final = 5
 """Fewest units of a slice that is tested."""
 ALPHA: Final = 0.05
@@ -85,8 +82,7 @@ class Slice:
         return f"{'differs' if self.p < ALPHA else 'no difference shown'} (p = {number(self.p, 2)})"
 
 
-@dataclass(frozen=True)
-class Slicing:
+class Slicing(NamedTuple):
     """(n,) the slice of each row, −1 for none, and the slices' names."""
 
     codes: Codes
@@ -142,7 +138,7 @@ def compared(measures: Mapping[str, Sequence[tuple[Estimate, Estimate]]], names:
                 p = max(two_samples.from_summaries(first, second, equal_variances=equal) for equal in (False, True))
             found.append(Slice(name, measure, own.n, own.value, low, high, rest.value, p))
     corrected = two_samples.holm([one.p for one in found]).tolist() if found else []
-    return [Slice(*list(vars(one).values())[:-1], p) for one, p in zip(found, corrected, strict=True)]
+    return [replace(one, p=p) for one, p in zip(found, corrected, strict=True)]
 
 
 def of_units(
@@ -186,39 +182,29 @@ def measured(points: NDArray[Any], annotations: Annotations, of: Slicing) -> lis
     with contextlib.suppress(InputError):  # too few distinct rows
         found = rows_of(points, annotations)
         units = {name: (column, of.codes[found.row]) for name, column in found.table().items() if name in _OF_ROWS}
-    pairs = [[_isotropy(x[part]) for part in (codes == k, codes != k)] for k in range(len(of.names))]
-    measures = {
-        name: [(own[name], rest[name]) for own, rest in pairs] for name in ("IsoScore, unbiased", "mean cosine")
-    }
-    slugs = {"queries": ("ndcg_cosine", "recall10_cosine"), "labels": ("knn",)}
-    for need in annotations.needs:
-        read = reading.measure(Image(points), annotations, slugs[need]) if need in slugs else {}
-        for slug, statistic in read.items():
-            places = _answered(annotations) if need == "queries" else annotations.labels.rows  # type: ignore[union-attr]
-            if isinstance(statistic, Mean) and statistic.n == len(places):
-                units[reading.CATALOGUE[slug].title] = statistic.values, of.codes[places]
+    isotropy = [[_isotropy(x[part]) for part in (codes == k, codes != k)] for k in range(len(of.names))]
+    measures = {name: [(own[name], rest[name]) for own, rest in isotropy] for name in isotropy[0][0]}
+    places: dict[str, Codes] = {}
+    if (search := annotations.queries) is not None:
+        places |= dict.fromkeys(
+            ("ndcg_cosine", "recall10_cosine"), search.queries[np.unique(search.query[search.grade > 0])]
+        )
+    if annotations.labels is not None:
+        places["knn"] = annotations.labels.rows
+    for slug, statistic in reading.measure(Image(points), annotations, places).items():
+        if isinstance(statistic, Mean) and slug in places and statistic.n == len(places[slug]):
+            units[reading.CATALOGUE[slug].title] = statistic.values, of.codes[places[slug]]
     return compared(measures | of_units(units, of.names), of.names)
-
-
-def _answered(annotations: Annotations) -> Codes:
-    """Rows of the queries with a relevant document."""
-    assert annotations.queries is not None
-    queries = annotations.queries
-    return queries.queries[[len(documents) > 0 for documents, _ in queries.graded]]
 
 
 def _isotropy(x: NDArray[np.float64]) -> dict[str, Estimate]:
     """Neither depends on the number of rows. The mean cosine is a U-statistic of pairs: its error is twice that of a mean."""
-    undefined = Estimate(math.nan, math.nan, len(x))
-    if len(x) < FEWEST:
-        return {"IsoScore, unbiased": undefined, "mean cosine": undefined}
-    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
-    of_rows = _mean((unit @ unit.sum(axis=0) - 1) / (len(x) - 1))
-    score = isoscore_interval(x)
-    return {
-        "IsoScore, unbiased": Estimate(score.estimate, score.standard_error, len(x)),
-        "mean cosine": of_rows._replace(error=2 * of_rows.error),
-    }
+    n, score, cosine = len(x), Estimate(math.nan, math.nan, len(x)), Estimate(math.nan, math.nan, len(x))
+    if n >= FEWEST:
+        unit, found = x / np.linalg.norm(x, axis=1, keepdims=True), isoscore_interval(x)
+        cosine = _mean((unit @ unit.sum(axis=0) - 1) / (n - 1))
+        score = Estimate(found.estimate, found.standard_error, n)
+    return {"IsoScore, unbiased": score, "mean cosine": cosine._replace(error=2 * cosine.error)}
 
 
 def on_ruler(
@@ -240,33 +226,34 @@ def on_ruler(
     """
     x = np.asarray(points, np.float64)
     unit = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-300)
-    units: dict[str, tuple[NDArray[Any], Codes]] = {}
-    if pairs is not None and documents is not None:
-        queries = np.unique(pairs[:, 0])
-        cosine, right = best(x, pairs, queries, documents)
-        units |= {
-            "best hit is relevant": (right, of.codes[queries]),
-            "cosine of the best hit": (cosine, of.codes[queries]),
-        }
-    elif pairs is not None:
-        cosine = np.einsum("ij,ij->i", unit[pairs[:, 0]], unit[pairs[:, 1]])
-        units["cosine of related pairs"] = cosine, of.codes[pairs[:, 0]]
-        if threshold is not None:
-            units["related pairs above the threshold"] = (cosine >= threshold) * 1.0, of.codes[pairs[:, 0]]
-    kept = nonzero_rows(x)
-    left = kept if documents is None or pairs is None else np.setdiff1d(kept, documents)
-    right_rows = kept if documents is None or pairs is None else np.intersect1d(documents, kept)
-    left, right_rows = (side[draw(len(side), MOST_ROWS)] for side in (left, right_rows))
-    unrelated = left[:, None] != right_rows
-    if pairs is not None:
-        place = np.full((2, len(x)), -1)
-        place[0, left], place[1, right_rows] = np.arange(len(left)), np.arange(len(right_rows))
-        for one, other in (pairs.T, pairs.T[::-1]):
-            inside = (place[0, one] >= 0) & (place[1, other] >= 0)
-            unrelated[place[0, one[inside]], place[1, other[inside]]] = False
-    above = (unit[left] @ unit[right_rows].T > floor) & unrelated
-    share = np.divide(
-        above.sum(axis=1), unrelated.sum(axis=1), out=np.full(len(left), np.nan), where=unrelated.any(axis=1)
+    left = right = nonzero_rows(x)
+    ends = (
+        np.zeros((0, 2), np.int64)
+        if pairs is None
+        else pairs
+        if documents is not None
+        else np.concatenate([pairs, pairs[:, ::-1]])
     )
-    units["unrelated pairs above the noise floor"] = share, of.codes[left]
+    cosine, units = np.einsum("ij,ij->i", unit[ends[:, 0]], unit[ends[:, 1]]), dict[str, tuple[NDArray[Any], Codes]]()
+    if pairs is not None and documents is not None:
+        right, queries = np.intersect1d(documents, right), np.unique(pairs[:, 0])
+        left, hits = np.setdiff1d(left, documents), best(x, pairs, queries, documents)
+        for name, values in zip(("cosine of the best hit", "best hit is relevant"), hits, strict=True):
+            units[name] = values, of.codes[queries]
+    elif pairs is not None:
+        own = cosine[: len(pairs)], of.codes[pairs[:, 0]]
+        units["cosine of related pairs"] = own
+        if threshold is not None:
+            units["related pairs above the threshold"] = (own[0] >= threshold) * 1.0, own[1]
+    counts = [
+        np.count_nonzero(unit[block] @ unit[right].T > floor, axis=1)
+        for block in np.array_split(left, 1 + len(left) // 500)
+    ]
+    related, above = (np.bincount(ends[:, 0], values, len(x))[left] for values in (None, cosine > floor))
+    alone = documents is None or pairs is None  # every row is above the floor with itself
+    others = np.concatenate(counts) - alone - above
+    units["unrelated pairs above the noise floor"] = (
+        others / np.maximum(len(right) - alone - related, 1),
+        of.codes[left],
+    )
     return compared(of_units(units, of.names), of.names)
