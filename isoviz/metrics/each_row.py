@@ -159,7 +159,7 @@ def rows(points: ArrayLike, queries: ArrayLike | None = None) -> Rows:
     distances = np.sqrt(np.maximum(2 - 2 * cosines.astype(np.float64), 1e-7))
     with np.errstate(divide="ignore", invalid="ignore"):
         dimension = 1 / np.log(distances[:, -1:] / distances[:, :-1]).mean(axis=1)
-    mean = raw.mean(axis=0)
+    mean = (norm / norm.max()) @ unit
     length = float(np.linalg.norm(mean))
     count, share = None, np.full(m, np.nan)
     if queries is not None:
@@ -187,7 +187,7 @@ def rows(points: ArrayLike, queries: ArrayLike | None = None) -> Rows:
         found=share[place],
         reciprocity=(np.bincount(graph.start, mutual(graph, m), m) / K)[place],
         norm=norm,
-        to_mean=raw @ mean / (norm * length) if length else np.full(len(raw), np.nan),
+        to_mean=unit @ mean / length if length else np.full(len(raw), np.nan),
         dimension=dimension[place],
         nearest=kept[nearest],
         cosine=cosine,
@@ -196,11 +196,13 @@ def rows(points: ArrayLike, queries: ArrayLike | None = None) -> Rows:
 
 
 def _unit(x: Floats) -> tuple[NDArray[np.float32], Floats]:
-    """Rows of length 1, and their lengths; a row whose square overflows or underflows, too."""
-    largest = np.abs(x).max(axis=1, keepdims=True)
-    scaled = x / np.where(largest > 0, largest, 1)
+    """Rows of length 1, and their lengths, also of a set whose squares overflow or underflow."""
+    largest = float(max(x.max(), -x.min()))
+    scaled = x if 1e-100 < largest < 1e100 else x / (largest or 1.0)
     lengths = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
-    return (scaled / np.maximum(lengths, 1e-300)[:, None]).astype(np.float32), lengths * largest[:, 0]
+    unit = np.empty(x.shape, np.float32)
+    np.multiply(scaled, 1 / np.maximum(lengths, 1e-300)[:, None], out=unit, casting="same_kind")
+    return unit, lengths if scaled is x else lengths * largest
 
 
 def _search(

@@ -1,10 +1,16 @@
 """Slices of a set: numbers of plain means and scipy's tests, few false alarms, and true differences found."""
 
+import json
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
+import isoviz
+from isoviz.__main__ import main
 from isoviz.errors import InputError
 from isoviz.metrics import isoscore_unbiased, mean_cosine
 from isoviz.readouts import Annotations, slices
@@ -25,7 +31,9 @@ def test_means_and_tests_are_scipys() -> None:
         assert (one.n, one.value, one.rest) == (len(own), pytest.approx(own.mean()), pytest.approx(rest.mean()))
         ends = stats.t.interval(0.95, len(own) - 1, own.mean(), stats.sem(own))
         assert (one.low, one.high) == pytest.approx(ends)
-        raw.append(max(stats.ttest_ind(own, rest, equal_var=equal).pvalue for equal in (True, False)))
+        every, n = np.concatenate([own, rest]), len(own) + len(rest)
+        t = (own.mean() - rest.mean()) / every.std(ddof=1) / np.sqrt(1 / len(own) + 1 / len(rest))
+        raw.append(max(stats.ttest_ind(own, rest, equal_var=False).pvalue, 2 * stats.t.sf(abs(t), n - 2)))
     order = np.argsort(raw)
     holm = np.maximum.accumulate(np.array(raw)[order] * [3, 2, 1]).clip(max=1)
     assert np.array([one.p for one in found])[order] == pytest.approx(holm)
@@ -95,3 +103,40 @@ def test_what_a_ruler_says_of_a_slice_whose_unrelated_rows_are_near() -> None:
     above = (cosines > floor) & ~np.eye(200, dtype=bool)
     assert found["near"].value == pytest.approx(above[:60].sum(axis=1).mean() / 199)
     assert found["near"].p < 0.001 and found["near"].value > 0.02 > found["far"].value
+
+
+def test_from_a_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`measure --by --rows`, `ruler --by` and `check --by` of one search, whose questions in one language are all wrong."""
+    generator = np.random.default_rng(5)
+    x = generator.normal(size=(160, 16))
+    x[100:] = x[:60] + 0.3 * generator.normal(size=(60, 16))
+    x[130:] = generator.normal(size=(30, 16))
+    ids, language = [f"r{row}" for row in range(160)], ["document"] * 100 + ["de"] * 30 + ["fr"] * 30
+    table = pd.DataFrame({"id": ids, "language": language, "vector": list(x)})
+    table.to_parquet(tmp_path / "x.parquet")
+    table.assign(vector=[*x[:130], *-x[130:]]).to_parquet(tmp_path / "later.parquet")
+    relevant = pd.DataFrame({"query": ids[100:], "document": ids[:60], "relevance": 1})
+    relevant.to_csv(tmp_path / "pairs.csv", index=False)
+    file, pairs, by = (
+        str(tmp_path / "x.parquet"),
+        ("--pairs", str(tmp_path / "pairs.csv")),
+        ("--by", "language", "--json"),
+    )
+
+    def document(*words: str, code: int = 0) -> dict[tuple[str, str], dict[str, Any]]:
+        assert main([*words, *pairs, *by]) == code
+        return {(one["measure"], one["slice"]): one for one in json.loads(capsys.readouterr().out)["slices"]}
+
+    found = document("measure", "--embeddings", file, "--rows", str(tmp_path / "rows.csv"))
+    assert found["Recall@10, cosine", "de"]["value"] > 0.9 and found["Recall@10, cosine", "fr"]["p"] < 1e-6
+    rows = pd.read_csv(tmp_path / "rows.csv")
+    expected = isoviz.rows(x[:100], x[100:])
+    np.testing.assert_allclose(rows[["N_10", "share of queries"]], np.stack([expected.n_k, expected.found], 1))
+    assert rows["id"].tolist() == ids[:100]
+    found = document("ruler", "--embeddings", file)
+    assert found["best hit is relevant", "fr"]["p"] < 1e-6 < found["unrelated pairs above the noise floor", "fr"]["p"]
+    main(["check", file, "--save", str(tmp_path / "before.json"), *pairs, "--json"])
+    capsys.readouterr()
+    found = document("check", str(tmp_path / "later.parquet"), "--baseline", str(tmp_path / "before.json"), code=1)
+    assert (found["row_cosine", "de"]["value"], found["row_cosine", "fr"]["value"]) == pytest.approx((1, -1))
+    assert found["row_cosine", "fr"]["n"] == 30 and found["change of recall10", "de"]["value"] == 0
