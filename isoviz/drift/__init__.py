@@ -126,7 +126,7 @@ def check(
     """
     before = baseline if isinstance(baseline, Baseline) else Baseline.read(baseline)
     tolerances = _tolerances(fail_on)
-    raw = _checked(points)
+    raw, ids = _checked(points), None if ids is None else list(ids)
     if raw.shape[1] != before.d:
         raise InputError(f"vectors: {raw.shape[1]} dimensions, where the baseline has {before.d}", field="vectors")
     x, y, names = _pairs(raw, before, ids, same_rows)

@@ -27,7 +27,9 @@ HUB: Final = 3.0
 """Robust z of a hub, from 3 median absolute deviations, scaled as those of a normal distribution."""
 _NEAR: Final = 1 - 8e-6
 """Cosine below which no row can be a copy of another: 2⁻¹¹ of the length, doubled, and rounding to single precision."""
-_BLOCK: Final = 512  # rows
+_ROWS: Final = 512
+_NUMBERS: Final = 50_000_000
+"""Most rows, and most cosines, in memory at a time."""
 
 Order = Literal["hubs", "never found", "near-duplicates"]
 Floats = NDArray[np.float64]
@@ -68,8 +70,8 @@ class Rows:
     def order(self, by: Order) -> Places:
         """Indices (of these m) that belong in a list, the most telling first.
 
-        hubs: found most often, of z above `HUB`. never found: by no query, or without queries in no row's 10 nearest. near-duplicates:
-        copies, then pairs by their cosine, from the row that comes later.
+        hubs: all, found most often first. never found: by a query, or without queries by another row. near-duplicates: copies, then
+        pairs by their cosine, from the row that comes later.
         """
         often = self.n_k if self.queries is None else self.found
         own, first = self.copy_of == self.row, np.flatnonzero(self.copy_of == self.row)
@@ -117,7 +119,7 @@ class Rows:
             f"The {top:,} {'row' if top == 1 else 'rows'} found most often take {100 * share:.1f} % of the places among {places}; "
             f"{100 * top / m:.1f} % would be even.",
             f"{hubs:,} of {m:,} rows are hubs (robust z above {HUB:g}).",
-            f"{never:,} ({100 * never / m:.1f} %) are never found.",
+            f"{never:,} ({100 * never / m:.1f} %) are never found by {'another row' if self.queries is None else 'a query'}.",
         ]
         words += [f"{copies:,} {'row is a copy' if copies == 1 else 'rows are copies'} of another."] if copies else []
         words += [f"{note}." for note in [zeros.left_out(self.n, len(self.row))] if note]
@@ -215,8 +217,9 @@ def _search(
         own: the queries are the rows, which do not find themselves.
     """
     parts, cosines, places, minus = [], [], [], -unit.T
-    for start in range(0, len(queries), _BLOCK):
-        scores = queries[start : start + _BLOCK] @ minus
+    step = max(1, min(_ROWS, _NUMBERS // len(unit)))
+    for start in range(0, len(queries), step):
+        scores = queries[start : start + step] @ minus
         line = np.arange(len(scores))
         if own:
             scores[line, start + line] = np.inf
