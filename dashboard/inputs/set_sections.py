@@ -14,6 +14,7 @@ from dashboard.components import figure
 from dashboard.shared import downloads, job_progress, theme, wording
 from dashboard.shared.forms import choice
 from isoviz import vectors
+from isoviz.errors import shortened
 from isoviz.jobs import queue
 from isoviz.jobs.results import Result
 from isoviz.metrics.each_row import Order, Rows
@@ -165,4 +166,5 @@ def dots(shown: list[Slice]) -> go.Figure:
     own = {"size": 9, "color": theme.PALETTE[0]}
     plot.add_scatter(x=values, y=names, mode="markers", error_x=bars, name="slice", marker=own)
     plot.add_scatter(x=[one.rest for one in shown], y=names, mode="markers", name="the rest", marker=rest)
-    return theme.titled(plot, shown[0].measure, "", height=140 + 34 * len(shown), yaxis={"autorange": "reversed"})
+    axis = {"autorange": "reversed", "tickvals": names, "ticktext": [shortened(name, 24) for name in names]}
+    return theme.titled(plot, shown[0].measure, "", height=140 + 34 * len(shown), yaxis=axis)
