@@ -17,6 +17,8 @@ def __getattr__(name: str) -> Any:
         return import_module("isoviz.cosines").ruler
     if name == "compare":
         return import_module("isoviz.readouts.encoders").compare
+    if name == "rows":
+        return import_module("isoviz.metrics.each_row").rows
     if name in ("baseline", "check"):
         return getattr(import_module("isoviz.drift"), name)
     if name in ("Watch", "IsotropyEvaluator"):

@@ -10,6 +10,7 @@ import streamlit as st
 
 from dashboard.explore import layer_curves, numbers, rogue_card, sections, similarity
 from dashboard.explore.form import PREFIX, Pane
+from dashboard.inputs import set_sections
 from dashboard.shared import explanations
 from dashboard.shared.stable import stable
 
@@ -44,6 +45,19 @@ class Section:
                 self.draw(panes)
 
 
+def _of_vectors(panes: list[Pane]) -> bool:
+    return len(panes) == 1 and panes[0].of_vectors
+
+
+def _sliced(panes: list[Pane]) -> bool:
+    return _of_vectors(panes) and bool(set_sections.columns_of(_set(panes)[0]))
+
+
+def _set(panes: list[Pane]) -> tuple[str, str]:
+    """Key of the vectors, and prefix of the fields."""
+    return panes[0].view.facts["data_fingerprint"], panes[0].prefix
+
+
 NUMBERS: Final = Section("numbers", "All numbers", numbers.section, open_at_first=True)
 ROGUE: Final = Section("rogue", rogue_card.ROGUE.title, rogue_card.section, open_at_first=True)
 FIGURES: Final = (
@@ -51,6 +65,8 @@ FIGURES: Final = (
     Section("correlations", explanations.MATRIX.title, sections.correlations),
     Section("across", "Across layers", layer_curves.section, layer_curves.applies),
     Section("similarity", similarity.CKA.title, similarity.section, similarity.applies),
+    Section("rows", set_sections.ROWS, lambda panes: set_sections.rows(*_set(panes)), _of_vectors),
+    Section("slices", set_sections.SLICES, lambda panes: set_sections.slices(*_set(panes)), _sliced),
     Section("output", "Output matrix", sections.output_matrix, sections.has_output),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dashboard.components.scatter_map import drawn
 from dashboard.explore.form import PREFIX, Pane, same_rows
+from dashboard.inputs import set_sections
 from dashboard.shared import address, job_progress, wording
 from dashboard.shared.forms import choice
 from isoviz.errors import InputError
@@ -74,8 +75,13 @@ class Layout:
 
 
 def cloud_of(pane: Pane) -> Cloud:
-    """The points of a pane's cloud."""
-    return cloud_points(pane.view.folder.name, pane.layer, pane.pooling)
+    """The points of a pane's cloud; of vectors, also with each row's measures once they are known."""
+    cloud = cloud_points(pane.view.folder.name, pane.layer, pane.pooling)
+    return (
+        replace(cloud, table=set_sections.measured(cloud.table, pane.view.facts["data_fingerprint"]))
+        if pane.of_vectors
+        else cloud
+    )
 
 
 @st.cache_resource(show_spinner=False, max_entries=16, ttl=1800)

@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.components import figure
 from dashboard.export import button
-from dashboard.inputs import vectors_form
+from dashboard.inputs import set_sections, vectors_form
 from dashboard.ruler import figures, form, sentences
 from dashboard.ruler.form import PREFIX
 from dashboard.shared import downloads, explanations, exported, forms, job_progress, menu, wording
@@ -91,6 +91,7 @@ def draw(key: str) -> None:
     with left:
         _figure(shown, marks, stored["name"])
     _transforms(shown, stored["name"])
+    set_sections.draw_slices(key, PREFIX, "ruler slices")
     if ruler is not None:
         _take_home(ruler, pair, request, cosine, answers)
 

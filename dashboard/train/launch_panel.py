@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -150,11 +151,11 @@ def _foreseen(configs: Sequence[RunConfig], seeds: int) -> str:
     if seeds < 2:
         return "One seed shows no difference between methods: nothing tells it from chance."
     first, library = configs[0], resources.library()
-    like = {"status": "finished", "model": (first.model,), "task": (first.task,)}
+    like: dict[str, Any] = {"status": "finished", "model": (first.model,), "task": (first.task,)}
     summaries = [run for part in (library, library.examples) if part is not None for run in part.summaries(**like)]
     finished = tables.runs_frame(run for run in summaries if run.data == first.data and not run.unreadable)
     newest = tables.newest_per_seed(finished).dropna(subset="value")
-    found = smallest_difference((group["value"] for _, group in newest.groupby("setup")), seeds)
+    found = smallest_difference((group["value"].tolist() for _, group in newest.groupby("setup")), seeds)
     if found is None:
         return ""
     size, runs = found

@@ -6,9 +6,19 @@ import contextlib
 
 import streamlit as st
 
-from dashboard.inputs import set_choice
-from dashboard.shared import actions, choosing, forms, job_progress, menu, resources, run_lists, tables, wording
-from dashboard.whatif import form, panel, upgrade_panel
+from dashboard.inputs import set_choice, set_sections
+from dashboard.shared import (
+    actions,
+    choosing,
+    forms,
+    job_progress,
+    menu,
+    resources,
+    run_lists,
+    tables,
+    wording,
+)
+from dashboard.whatif import form, frontier_panel, panel, upgrade_panel
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Started
@@ -68,6 +78,8 @@ def draw_vectors() -> None:
         st.caption(f":material/info: {wording.plain(note)}")
     st.fragment(panel.draw)(None, key)
     upgrade_panel.draw(key, division.vectors)
+    frontier_panel.draw(key)
+    set_sections.draw(key, PREFIX)
 
 
 # ------------------------------------------------------------------------------------------------------ a finished run

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from isoviz import drift
 from isoviz.commands.options import file_of_vectors
-from isoviz.commands.output import Answer, print_table, progress_bar
+from isoviz.commands.output import Answer, print_slices, print_table, progress_bar
 from isoviz.errors import InputError
 from isoviz.formatting import number
 from isoviz.operations.check import CheckRequest, check
@@ -33,12 +33,12 @@ def run(request: CheckOptions) -> Answer:
             result = check(request, progress)
         code = 0 if result.ok(request.strict) else 1
         return Answer(result.model_dump(mode="json"), lambda: _print(shown, result), result.notes(), code)
-    for name in ("fail_on", "same_rows", "strict"):
+    for name in ("fail_on", "same_rows", "by", "strict"):
         if getattr(request, name):
             raise InputError(f"{name}: only with --baseline", field=name)
     with progress_bar() as progress, stores.reporting(progress):
         how = request.ids, request.skip_bad_rows, request.pairs, request.queries
-        points, names, searches = drift.read(request.vectors, request.column, *how)
+        points, names, searches, _ = drift.read(request.vectors, request.column, *how)
     made = drift.baseline(points, ids=names, searches=searches)
     made.write(request.save)
     document = made.model_dump(mode="json", exclude={"vectors", "ids", "searches"}) | {"rows": len(made.ids)}
@@ -66,4 +66,6 @@ def _print(name: str, result: drift.Check) -> None:
     print_table(header, rows)
     if result.rows == len(result.row_cosines):
         print_table(("row", "cosine"), [(name, number(cosine)) for name, cosine in result.row_cosines.items()])
+    if result.slices:
+        print_slices(result.slices)
     print(result.sentence)

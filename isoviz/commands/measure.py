@@ -3,27 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
-from isoviz import metrics
-from isoviz.commands.output import Answer, print_table, progress_bar
-from isoviz.errors import listed
+from isoviz import input_validation, metrics
+from isoviz.commands.output import Answer, print_slices, print_table, progress_bar
+from isoviz.errors import InputError, listed
 from isoviz.exploring.encoders import RUN
 from isoviz.formatting import fixed
+from isoviz.metrics.each_row import Rows
 from isoviz.metrics.measuring import applicable, cannot_be_estimated
 from isoviz.metrics.protocol import Metric
 from isoviz.metrics.record import CloudRecord
 from isoviz.operations.measure import Measured, MeasureRequest, measure
+from isoviz.operations.operation import argument
+from isoviz.readouts import Annotations, slices
+from isoviz.readouts.division import annotations_of
+from isoviz.tables import text_files
+from isoviz.vectors import reading
 
 
-def run(request: MeasureRequest) -> Answer:
+class MeasureOptions(MeasureRequest):
+    """What to measure, and where to keep the measures of each row."""
+
+    rows: Annotated[str | None, argument("write each row's k-occurrence, nearest row and the like as CSV", "FILE")] = (
+        None
+    )
+
+    @property
+    def whole(self) -> bool:
+        return super().whole or (self.rows is not None and reading.holds(str(self.embeddings), "embeddings") != "array")
+
+
+def run(request: MeasureOptions) -> Answer:
     """Measure, with a progress bar."""
+    target = None if request.rows is None else input_validation.path(request.rows, "rows")
+    if target is not None and request.embeddings is None:
+        raise InputError.at("rows", "only with --embeddings")
+    if target is not None and not target.parent.is_dir():
+        raise InputError.at("rows", f"no folder '{target.parent}'")
     with progress_bar() as progress:
         measured = measure(request, progress)
-    return Answer(measured.document, lambda: _print(request, measured), measured.notes)
+    of_rows = None if target is None else _write_rows(measured, target)
+    document = measured.document | ({} if of_rows is None else {"rows": list(of_rows.sentences)})
+    return Answer(document, lambda: _print(request, measured, of_rows), measured.notes)
 
 
-def _print(request: MeasureRequest, measured: Measured) -> None:
+def _write_rows(measured: Measured, target: Path) -> Rows:
+    """The measures of each row as CSV, with the ids and texts of a table."""
+    assert measured.points is not None
+    vector_set = measured.vector_set
+    annotations = Annotations() if vector_set is None else annotations_of(vector_set)
+    try:
+        found = slices.rows_of(measured.points, annotations)
+    except InputError as error:
+        raise InputError.at("rows", str(error).removeprefix("points: ")) from None
+    named = (
+        {} if vector_set is None else {str(name): values for name, values in vector_set.columns.iloc[found.row].items()}
+    )
+    columns = {**found.table(), **named}
+    text_files.write(target, columns, "rows")
+    return found
+
+
+def _print(request: MeasureOptions, measured: Measured, of_rows: Rows | None) -> None:
     document = measured.document
     cloud = document["cloud"]
     if measured.by_layer:
@@ -42,6 +85,10 @@ def _print(request: MeasureRequest, measured: Measured) -> None:
     for name in ("labels", "pairs", "queries"):
         if name in document:
             _print_read_outs(name, document[name])
+    if measured.slices:
+        print_slices(measured.slices)
+    if of_rows is not None:
+        print(f"rows: {' '.join(of_rows.sentences)} Written to {request.rows}.")
     of_run = str(request.model).startswith(RUN)
     titles = {
         "as_weights": "rows read as output vectors",

@@ -10,7 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from isoviz.formatting import number
+
 if TYPE_CHECKING:
+    from isoviz.readouts.slices import Slice
     from isoviz.runs.summaries import RunSummary
 
 _python_warnings: list[str] = []
@@ -89,6 +92,16 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
             for column, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
         print("  ".join(cells).rstrip())
+
+
+def print_slices(found: Iterable[Slice]) -> None:
+    """The measures of each slice, and whether it differs from the rest."""
+    header = ("slice", "measure", "n", "value", "95 % interval", "the rest", "differs from the rest (Holm)")
+    rows = []
+    for one in found:
+        ends = f"{number(one.low)} to {number(one.high)}"
+        rows.append((one.slice, one.measure, f"{one.n:,}", number(one.value), ends, number(one.rest), one.verdict))
+    print_table(header, rows)
 
 
 def print_notes(notes: Iterable[str]) -> None:

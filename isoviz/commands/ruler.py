@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from isoviz import cosines, input_validation
-from isoviz.commands.output import Answer, print_table, progress_bar
+from isoviz.commands.output import Answer, print_slices, print_table, progress_bar
 from isoviz.errors import InputError
 from isoviz.formatting import fixed
 from isoviz.operations.operation import argument
@@ -56,6 +56,8 @@ def _print(measured: Measured, out: str | None) -> None:
     print_table(
         ("", "99 % of unrelated pairs below", "AUC", "gain, 95 % interval"), [_variant(one) for one in ruler.variants]
     )
+    if measured.slices:
+        print_slices(measured.slices)
     for reading in measured.readings:
         print(reading.sentence)
     if out is not None:

@@ -31,9 +31,10 @@ from isoviz.errors import InputError, shortened, unknown_name
 from isoviz.metrics.cloud import blocks, draw, is_tensor
 from isoviz.metrics.intervals import jackknife_error, student_quantile
 from isoviz.metrics.zeros import nonzero_rows
-from isoviz.readouts import retrieval
+from isoviz.readouts import retrieval, slices
 from isoviz.readouts.division import annotations_of
 from isoviz.readouts.image import Image
+from isoviz.readouts.slices import Slice, Slicing
 from isoviz.statistics.paired_bootstrap import Mean
 from isoviz.tables import arrays
 from isoviz.watch.vectors import as_rows
@@ -100,6 +101,7 @@ def check(
     ids: Iterable[Any] | None = None,
     same_rows: bool = False,
     searches: Searches | None = None,
+    slicing: Slicing | None = None,
 ) -> Check:
     """The drift of each measure from a baseline, with intervals, and a decision.
 
@@ -116,6 +118,7 @@ def check(
             rows, 5 are enough, and are compared row by row only.
         same_rows: pair by row number: row k is the same text in both sets.
         searches: as for `baseline`, of the same queries. Named in `fail_on` with a tolerance, they fail unless such a fall is excluded.
+        slicing: slices of the new rows, whose agreement with the baseline is compared; only of paired rows.
 
     Raises:
         InputError: (a ValueError) as `baseline`; another width; measures that are unknown or cannot be judged here; rows that cannot
@@ -123,7 +126,7 @@ def check(
     """
     before = baseline if isinstance(baseline, Baseline) else Baseline.read(baseline)
     tolerances = _tolerances(fail_on)
-    raw = _checked(points)
+    raw, ids = _checked(points), None if ids is None else list(ids)
     if raw.shape[1] != before.d:
         raise InputError(f"vectors: {raw.shape[1]} dimensions, where the baseline has {before.d}", field="vectors")
     x, y, names = _pairs(raw, before, ids, same_rows)
@@ -137,11 +140,19 @@ def check(
     for name, squares in squared_distances(x, y, codes).items() if len(x) >= FEWEST else ():
         found[name] = 0.0, math.sqrt(max(squares[0], 0.0)), squares[0], jackknife_error(squares[1:])
     verdict, lowest = "", {}
+    by_slice: list[Slice] = []
+    if slicing is not None and not paired:
+        raise InputError.at("by", "slices are of paired rows; give ids, or --same-rows")
     if paired:
         agreed, disagreed, verdict, own = agreements(x, y, len(x) / len(raw))
         found |= {name: (1.0, value, value - 1, error) for name, (value, error) in agreed.items()}
         missing |= disagreed
         lowest = {names[row]: float(own[row]) for row in np.argsort(own, kind="stable")[: FEWEST - 1]}
+        if slicing is not None:
+            given = dict(
+                zip(map(str, range(1, len(raw) + 1) if ids is None else ids), slicing.codes.tolist(), strict=True)
+            )
+            by_slice = _by_slice(given, slicing.names, dict(zip(names, own, strict=True)), before, searches)
     if searches:
         found |= _searched(before.searches, searches)
     elif before.searches:
@@ -160,12 +171,25 @@ def check(
         paired=paired,
         identity=verdict,
         row_cosines=lowest,
+        slices=by_slice,
         rows=len(x),
         n=(before.n, len(raw)),
         d=before.d,
         level=LEVEL,
         zeros=(before.zeros, len(raw) - len(nonzero_rows(raw))),
     )
+
+
+def _by_slice(
+    code: Mapping[str, int], names: list[str], cosines: Mapping[str, float], before: Baseline, searches: Searches | None
+) -> list[Slice]:
+    """Of each slice how well its rows agree with the baseline, and the change of its queries; `code` is the slice of each id."""
+    units = {"row_cosine": (np.array(list(cosines.values())), np.array([code[name] for name in cosines]))}
+    old = before.searches if searches else {}
+    for place, measure in enumerate(SEARCHES if old else ()):
+        changes = [(searches or {})[query][place] - values[place] for query, values in old.items()]
+        units[f"change of {measure}"] = np.array(changes), np.array([code[query] for query in old])
+    return slices.compared(slices.of_units(units, names), names)
 
 
 def _drift(name: str, values: Sequence[float], reach: float, tolerances: Mapping[str, float | None]) -> Drift:
@@ -261,25 +285,27 @@ def read(
     skip_bad: bool = False,
     pairs: str | None = None,
     queries: str | None = None,
-) -> tuple[NDArray[Any], list[str] | None, Searches]:
-    """The vectors of a file of any format (n, d), their ids, and how well they serve the queries of the file `pairs`.
+    by: str | None = None,
+) -> tuple[NDArray[Any], list[str] | None, Searches, Slicing | None]:
+    """The vectors of a file of any format (n, d), their ids, how well they serve the queries of the file `pairs`, and slices of its rows.
 
     Ids are those of the column `ids`, or of a column `id` if there is one. `queries`: their vectors, if they are in a file of their own;
     the rows are then the documents, followed by these.
     """
     file = os.fspath(name)
     if vectors.reading.holds(file, "vectors") == "array" and queries is None:
-        if ids is not None or pairs is not None:
-            field = "pairs" if ids is None else "ids"
+        named = {"ids": ids, "pairs": pairs, "by": by}
+        if field := next((option for option, value in named.items() if value is not None), None):
             raise InputError.at(field, "an array file has no columns; give a table, or pair by row number")
-        return vectors.reading.array(file, column, "vectors", skip_bad), None, {}
-    columns = vectors.Columns(points=column, id=ids)
+        return vectors.reading.array(file, column, "vectors", skip_bad), None, {}, None
+    columns = vectors.Columns(points=column, id=ids, group=None if by == slices.LENGTH else by)
     found = vectors.read(file, columns, relations=pairs, questions=queries, field="vectors", skip_bad=skip_bad)
     if skipped := found.facts.get("skipped"):
         warnings.warn(f"vectors: {skipped}", stacklevel=2)
     names = [str(one) for one in found.columns["id"]] if "id" in found.columns else None
+    of = None if by is None else slices.slicing(found.columns, by)
     if pairs is None:
-        return found.points, names, {}
+        return found.points, names, {}, of
     relevance = annotations_of(replace(found, columns=found.columns.drop(columns="label", errors="ignore"))).queries
     if relevance is None or names is None:
         raise InputError.at("pairs", "expected columns query, document, relevance")
@@ -288,7 +314,7 @@ def read(
     values = np.stack([cast(Mean, scored[slug]).values for slug in slugs], axis=1).tolist()
     of_queries = zip(relevance.queries, relevance.graded, strict=True)
     answered = [names[query] for query, (documents, _) in of_queries if len(documents)]
-    return found.points, names, dict(zip(answered, map(tuple, values), strict=True))
+    return found.points, names, dict(zip(answered, map(tuple, values), strict=True)), of
 
 
 def _checked(points: ArrayLike) -> NDArray[Any]:

@@ -17,6 +17,7 @@ from isoviz.drift.measures import FEWEST, MEASURES
 from isoviz.errors import InputError, shortened
 from isoviz.formatting import number
 from isoviz.metrics import zeros
+from isoviz.readouts.slices import Slice
 
 FORMAT: Final = 1
 CANARY: Final = 5
@@ -148,6 +149,7 @@ class Check(_Record):
         identity: whether paired rows come from the same model, in words; `row_cosines`: the lowest 39 by id.
         rows: rows of each set that are compared; `n`: rows of the baseline's set and of the new one; `zeros`: how many of these are zero
             and left out.
+        slices: of paired rows, if requested.
         level: probability with which the intervals of all judged measures hold together.
     """
 
@@ -161,6 +163,7 @@ class Check(_Record):
     zeros: tuple[int, int] = (0, 0)
     identity: str = ""
     row_cosines: dict[str, float] = {}
+    slices: list[Slice] = []
 
     def with_outcome(self, outcome: Outcome) -> list[str]:
         """The measures with this outcome; those that changed in the order of how far they lie beyond their tolerance."""

@@ -12,7 +12,7 @@ from isoviz.metrics.moments import centre
 EQUAL = 1e-6
 """Distances that differ by a smaller share are equally far: single-precision coordinates explain as much. No cloud has 10⁶ dimensions."""
 _BLOCK = 1_000_000  # numbers in memory at a time: 8 MB, which fits the cache
-_FEW = 16  # this few passes over a block are faster than one partition of its rows
+_STRIDES = 32
 
 
 class Neighbours(NamedTuple):
@@ -88,6 +88,33 @@ def graph(points: NDArray[np.float64], k: int, found: Neighbours | None = None) 
     return Graph(*map(np.concatenate, zip(*parts, strict=True)))
 
 
+def lowest(values: NDArray[np.floating], count: int) -> NDArray[np.int64]:
+    """(b, count) the columns of the lowest values in each row of (b, n), ascending.
+
+    They lie in the strided groups of columns with the lowest minima, which are found in a tenth of the time of a partition.
+    """
+    n = values.shape[1]
+    width, columns = n // _STRIDES, np.broadcast_to(np.arange(n), values.shape)
+    if width > 4 * count:
+        least = values[:, : _STRIDES * width].reshape(len(values), _STRIDES, width).min(axis=1)
+        groups = np.argpartition(least, count - 1, axis=1)[:, :count]
+        inside = (groups[:, None, :] + width * np.arange(_STRIDES)[:, None]).reshape(len(values), -1)
+        columns = np.concatenate([inside, columns[:, _STRIDES * width :]], axis=1)
+    some = np.take_along_axis(values, columns, axis=1)
+    first = np.argpartition(some, count - 1, axis=1)[:, :count]
+    order = np.argsort(np.take_along_axis(some, first, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(columns, np.take_along_axis(first, order, axis=1), axis=1)
+
+
+def mutual(graph: Graph, n: int) -> NDArray[np.float64]:
+    """(m,) the chance that each pair of a graph of n points is one in both directions."""
+    start, to, chance = graph
+    pairs, reversed_pairs = start * n + to, to * n + start
+    order = np.argsort(pairs)
+    place = order[np.searchsorted(pairs, reversed_pairs, sorter=order).clip(max=len(order) - 1)]
+    return np.where(pairs[place] == reversed_pairs, chance * chance[place], 0.0)
+
+
 def _candidates(
     x: NDArray[np.float64], rows: NDArray[np.int64], count: int, dtype: type[np.floating]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -104,15 +131,8 @@ def _candidates(
         squared = y[chunk] @ minus_twice
         squared += lengths
         squared[position, chunk] = np.inf
-        if count > _FEW:
-            block = np.argpartition(squared, count - 1, axis=1)[:, :count]
-            farthest[start : start + step] = np.take_along_axis(squared, block, axis=1).max(axis=1)
-        else:
-            block = np.empty((len(chunk), count), dtype=np.int64)
-            for j in range(count):
-                block[:, j] = squared.argmin(axis=1)
-                farthest[start : start + step] = squared[position, block[:, j]]
-                squared[position, block[:, j]] = np.inf
+        block = lowest(squared, count)
+        farthest[start : start + step] = squared[position, block[:, -1]]
         candidates[start : start + step] = np.sort(block, axis=1)
     return candidates, farthest
 

@@ -11,7 +11,7 @@ from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, answer
 from isoviz.metrics.copies import left_out
 from isoviz.metrics.moments import COLLAPSED
-from isoviz.metrics.nearest import EQUAL
+from isoviz.metrics.nearest import EQUAL, mutual
 from isoviz.metrics.protocol import COVARIANCE_ONLY, AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import HUBNESS_POINTS, Sample
 
@@ -254,12 +254,7 @@ def _reciprocity(sample: Sample, k: int = 10) -> Estimate:
     distinct, problem, note = distinct_points(sample, k + 2, k)
     if problem:
         return Estimate(float("nan"), problem, note)
-    start, to, chance = distinct.graph(k)
-    pairs, reversed_pairs = start * distinct.n + to, to * distinct.n + start
-    order = np.argsort(pairs)
-    place = order[np.searchsorted(pairs, reversed_pairs, sorter=order).clip(max=len(order) - 1)]
-    mutual = np.where(pairs[place] == reversed_pairs, chance * chance[place], 0.0)
-    return Estimate(float(mutual.sum()) / (distinct.n * k), note=note)
+    return Estimate(float(mutual(distinct.graph(k), distinct.n).sum()) / (distinct.n * k), note=note)
 
 
 RECIPROCITY = Metric(

@@ -29,6 +29,10 @@ class CheckRequest(BaseModel):
     same_rows: Annotated[bool, argument("pair rows by number: row k is the same text in both files")] = False
     pairs: Annotated[str | None, argument("a table of query, document, relevance: judge search, too", "FILE")] = None
     queries: Annotated[str | None, argument("the queries' vectors, if they are in a file of their own", "FILE")] = None
+    by: Annotated[
+        str | None,
+        argument("also by slice: a column, or length (quartiles of the length of its texts)", "COLUMN|length"),
+    ] = None
     skip_bad_rows: Annotated[bool, argument("leave out rows of the file without a readable vector")] = False
 
 
@@ -37,11 +41,12 @@ def check(request: CheckRequest, progress: Progress = lambda *_: None) -> drift.
     tolerances = None if request.fail_on is None else dict(map(assignment, request.fail_on))
     before = drift.Baseline.read(request.baseline)
     with stores.reporting(progress):
-        how = request.ids, request.skip_bad_rows, request.pairs, request.queries
-        points, names, searches = drift.read(request.vectors, request.column, *how)
+        how = request.ids, request.skip_bad_rows, request.pairs, request.queries, request.by
+        points, names, searches, slicing = drift.read(request.vectors, request.column, *how)
     if request.ids is None and (request.same_rows or not before.common(names or ())):
         names = None  # no ids, or a column 'id' that nobody asked for
-    return drift.check(points, before, fail_on=tolerances, ids=names, same_rows=request.same_rows, searches=searches)
+    how_judged: dict[str, Any] = {"searches": searches, "slicing": slicing}
+    return drift.check(points, before, fail_on=tolerances, ids=names, same_rows=request.same_rows, **how_judged)
 
 
 def document(request: CheckRequest) -> dict[str, Any]:

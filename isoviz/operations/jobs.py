@@ -1,9 +1,10 @@
-"""The ruler of a stored set, and the comparison of several, as background jobs for pages."""
+"""The ruler of a stored set, its rows, slices and frontier, and the comparison of several sets, as background jobs for pages."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from isoviz.cosines import Ruler, results
@@ -12,7 +13,7 @@ from isoviz.errors import InputError
 from isoviz.jobs import queue
 from isoviz.jobs.kinds import Job, JobKind, Pool
 from isoviz.operations.measure import Progress
-from isoviz.operations.ruler import Known, of_set
+from isoviz.operations.ruler import Known, by_slice, of_set
 from isoviz.readouts import encoders
 from isoviz.readouts.encoders import EncoderComparison
 from isoviz.vectors import VectorSet
@@ -114,3 +115,46 @@ COMPARE: Final = JobKind(
     memory_advice=RULER.memory_advice,
 )
 """Jobs for a `compare_request`."""
+
+
+def _of_set(job: Job) -> None:
+    from pydantic_core import to_json
+
+    from isoviz.readouts import slices
+    from isoviz.readouts.division import annotations_of, label_codes
+    from isoviz.readouts.frontier import frontier
+
+    request, vector_set = job.request, _loaded(job.request["vectors"])
+    codes, _ = label_codes(vector_set.columns)
+    plain = (
+        vector_set
+        if codes is not None
+        else replace(vector_set, columns=vector_set.columns.drop(columns="label", errors="ignore"))
+    )
+    annotations, arrays, facts = annotations_of(plain), dict[str, Any](), dict[str, Any]()
+    job.report(0, 1, "comparing all rows")
+    if request["what"] == "rows":
+        arrays = vars(slices.rows_of(vector_set.points, annotations)).copy()
+        facts = {name: arrays.pop(name) for name in ("n", "queries")}
+    elif request["what"] == "frontier":
+        facts = {"frontier": frontier(vector_set.points, annotations, progress=job.report)}
+    elif request["what"] == "ruler slices":
+        ruler = find(SetRequest(request["vectors"])) or of_set(vector_set)
+        facts = {"slices": by_slice(vector_set, ruler, request["by"])}
+    else:
+        of = slices.slicing(vector_set.columns, request["by"])
+        facts = {"slices": slices.measured(vector_set.points, annotations, of)}
+    job.publish({"request": dict(request), **json.loads(to_json(facts, inf_nan_mode="null"))}, arrays)
+
+
+OF_SET: Final = JobKind(
+    name="of_set",
+    room=__name__,
+    work=_of_set,
+    results=results.STORE,
+    pool=RULER.pool,
+    warm_seconds=60.0,
+    memory_field="vectors",
+)
+"""`{"vectors": key, "what": "rows", "slices" (with "by"), "ruler slices" (with "by") or "frontier"}`; the results are the
+fields of `Rows`, `slices`, or those of a `Frontier`."""

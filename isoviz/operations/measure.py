@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -30,12 +30,24 @@ if TYPE_CHECKING:
     from isoviz.models.sources import ModelSource
     from isoviz.models.views import Pooling
     from isoviz.readouts import Annotations
+    from isoviz.readouts.slices import Slice
     from isoviz.tasks.protocol import Task, TaskData
     from isoviz.vectors import VectorSet
 
 MOST_PAIRED = 20_000
 """Points for metrics over pairs where there is one cloud only; the table takes fewer per cloud."""
-_OF_FILES = ("column", "labels", "label_column", "pairs", "queries", "sample", "seed", "as_weights", "skip_bad_rows")
+_OF_FILES = (
+    "column",
+    "labels",
+    "label_column",
+    "pairs",
+    "queries",
+    "by",
+    "sample",
+    "seed",
+    "as_weights",
+    "skip_bad_rows",
+)
 _SETTINGS = RunConfig.model_fields
 _FILE: Final[dict[str, JsonValue]] = {"metavar": "FILE"}
 
@@ -98,6 +110,12 @@ class CloudRequest(BaseModel):
         description="the questions of a search, if they are in a file of their own; with --pairs, their relevance",
         json_schema_extra=_FILE,
     )
+    by: str | None = Field(
+        None,
+        min_length=1,
+        description="also by slice: a column of the file, or length (quartiles of the length of its texts)",
+        json_schema_extra={"metavar": "COLUMN|length"},
+    )
     sample: int | None = Field(
         None, ge=2, description=f"rows of a database, drawn at random (default: {stores.MOST:,})"
     )
@@ -110,6 +128,11 @@ class CloudRequest(BaseModel):
         "auto",
         description="number format of the model's weights (default: as stored on an accelerator, float32 on the CPU)",
     )
+
+    @property
+    def whole(self) -> bool:
+        """Whether the columns beside the vectors are needed, too."""
+        return any(one is not None for one in (self.labels, self.pairs, self.queries, self.by))
 
     def check_labels(self) -> None:
         """Raise `InputError` for a column of a table of labels that is not given."""
@@ -151,6 +174,8 @@ class Measured:
         rows: texts that were read.
         columns: of a table that were read as dimensions.
         notes: what a reader must know.
+        slices: by `MeasureRequest.by`.
+        points, vector_set: that were read of a file; the set if its other columns were needed.
     """
 
     document: dict[str, Any]
@@ -161,6 +186,9 @@ class Measured:
     rows: int = 0
     columns: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    slices: list[Slice] = field(default_factory=list)
+    points: NDArray[Any] | None = None
+    vector_set: VectorSet | None = None
 
 
 @contextmanager
@@ -202,10 +230,13 @@ def measure(request: MeasureRequest, progress: Progress = lambda *_: None) -> Me
 
 def _measure_file(request: MeasureRequest, file: str) -> Measured:
     from isoviz.models import profile
+    from isoviz.readouts import slices
     from isoviz.readouts.division import annotations_of, unanswered
     from isoviz.tables import arrays
 
     points, columns, vector_set = points_in(request, file)
+    of = slices.slicing(vector_set.columns, request.by) if vector_set is not None and request.by is not None else None
+    by_slice: list[Slice] = []
     try:
         most = MOST_PAIRED if points.size * 8 <= profile.STREAM_ABOVE else profile.MOST_PAIRED
         record = profile.measure(points, name=catalogue.title(file), most=most)
@@ -218,6 +249,7 @@ def _measure_file(request: MeasureRequest, file: str) -> Measured:
             record = record.with_readings(_lidar(points, annotations))
             record = record.model_copy(update={"notes": (*record.notes, *unanswered(vector_set))})
             read_outs = _read_outs(vector_set, annotations)
+            by_slice = [] if of is None else slices.measured(points, annotations, of)
     except ValueError as error:
         arrays.check_finite(points, "embeddings")  # says where
         raise InputError.at("embeddings", f"{error}") from None
@@ -226,7 +258,10 @@ def _measure_file(request: MeasureRequest, file: str) -> Measured:
         record = record.model_copy(update={"notes": (*record.notes, transposed)})
     cloud = {"name": record.cloud, **({"columns": columns} if columns else {})}
     values = {"cloud": cloud, **as_json(record), **weights, **read_outs}
-    return Measured(values, record.cloud, record, columns=columns, notes=[*notes_of(record), *left_out])
+    values |= {"slices": [asdict(one) for one in by_slice]} if by_slice else {}
+    notes = [*notes_of(record), *left_out]
+    of_file: dict[str, Any] = {"slices": by_slice, "points": points, "vector_set": vector_set}
+    return Measured(values, record.cloud, record, columns=columns, notes=notes, **of_file)
 
 
 def points_in(request: CloudRequest, file: str) -> tuple[NDArray[Any], list[str], VectorSet | None]:
@@ -236,10 +271,11 @@ def points_in(request: CloudRequest, file: str) -> tuple[NDArray[Any], list[str]
     skip = request.skip_bad_rows
     column = request.column if stores.is_store(file) else None
     file = stores.with_options(file, column=column, sample=request.sample, seed=request.seed)
-    if request.labels is None and request.pairs is None and request.queries is None:
+    if not request.whole:
         return *vectors.reading.named_array(file, request.column, "embeddings", skip), None
     table = request.labels if request.labels is not None and vectors.reading.names_file(request.labels) else None
-    columns = vectors.Columns(points=request.column, label=request.labels if table is None else request.label_column)
+    label = request.labels if table is None else request.label_column
+    columns = vectors.Columns(points=request.column, label=label, group=group_of(request.by))
     related: dict[str, Any] = {"relations": request.pairs, "questions": request.queries}
     vector_set = vectors.read(file, columns, beside=table, field="embeddings", skip_bad=skip, **related)
     if skipped := vector_set.facts.get("skipped"):
@@ -253,6 +289,11 @@ def points_in(request: CloudRequest, file: str) -> tuple[NDArray[Any], list[str]
             "labels", f"'{catalogue.title(file)}' is an array without columns; name a table with a column 'label'"
         )
     return vector_set.points, vector_set.facts.get("dimensions", []), vector_set
+
+
+def group_of(by: str | None) -> str | None:
+    """The column of a file that its slices need."""
+    return None if by == "length" else by
 
 
 def _lidar(points: NDArray[Any], annotations: Annotations) -> dict[str, Reading]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -14,13 +15,14 @@ from isoviz.cosines import Reading, Ruler
 from isoviz.cosines.pairs import SHARE_OF_HIGHEST as SHARE_OF_HIGHEST
 from isoviz.cosines.records import check_cosine
 from isoviz.errors import InputError
-from isoviz.operations.measure import CloudRequest, Progress, noting, points_in, rows_in
+from isoviz.operations.measure import CloudRequest, Progress, group_of, noting, points_in, rows_in
 from isoviz.tables import arrays, catalogue, stores
 from isoviz.tasks.protocol import OWN
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from isoviz.readouts.slices import Slice
     from isoviz.tasks.protocol import Task
     from isoviz.vectors import TextSet, VectorSet
 
@@ -121,11 +123,13 @@ class Measured:
     readings: list[Reading]
     name: str
     notes: tuple[str, ...] = ()
+    slices: Sequence[Slice] = ()
 
     @property
     def document(self) -> dict[str, Any]:
         """All of it, for programs."""
-        read = {"readings": [one.model_dump() for one in self.readings]}
+        read: dict[str, Any] = {"readings": [one.model_dump() for one in self.readings]}
+        read |= {"slices": [asdict(one) for one in self.slices]} if self.slices else {}
         return self.ruler.model_dump(mode="json") | read | {"warnings": list(self.notes)}
 
 
@@ -152,6 +156,7 @@ def measure(request: RulerRequest, progress: Progress = lambda *_: None) -> Meas
 
     request.check()
     notes: tuple[str, ...] = ()
+    found: list[Slice] = []
     settings: dict[str, Any] = {"share": request.share, "precision": request.precision, "progress": progress}
     vector_set: VectorSet | None
     if request.embeddings is None:
@@ -168,13 +173,15 @@ def measure(request: RulerRequest, progress: Progress = lambda *_: None) -> Meas
         else:
             known: Known = "labels" if request.labels is not None else "none" if vector_set.pairs is None else "pairs"
             ruler = of_set(vector_set, known, related_from=request.related_from, model=request.model, **settings)
+            if request.by is not None:
+                found = by_slice(vector_set, ruler, request.by, known, request.related_from)
             notes = (*notes, *unanswered(vector_set)) if known == "pairs" else notes
     except InputError as error:
         if error.field != "points":
             raise
         field = "embeddings" if request.embeddings is not None else "texts"  # the options that the points come from
         raise InputError(str(error).replace("points", field, 1), field=field, advice=error.advice) from None
-    return Measured(ruler, [ruler.read(value) for value in request.cosine], name, notes)
+    return Measured(ruler, [ruler.read(value) for value in request.cosine], name, notes, found)
 
 
 # ------------------------------------------------------------------------------------------------------- of a set
@@ -209,40 +216,66 @@ def of_set(
     Raises:
         InputError: the set has no such pairs or labels, or `isoviz.ruler` refuses it.
     """
-    from isoviz.readouts.division import annotations_of, label_codes
-
     facts = vector_set.facts
-    points: NDArray[Any] = vector_set.points
-    related: dict[str, Any] = {}
-    words: str | None = None
-    known = known or known_in(vector_set)[0]
-    if known == "labels":
-        codes, why_not = label_codes(vector_set.columns)
-        if codes is None:
-            raise InputError(f"labels: {why_not or 'these vectors have none'}", field="labels")
-        points = points[codes >= 0] if (codes < 0).any() else points
-        related = {"labels": codes[codes >= 0].tolist()}
-        words = f"rows with the same label ({int(codes.max()) + 1} labels)"
-    elif known == "pairs":
-        found = annotations_of(replace(vector_set, columns=vector_set.columns.drop(columns="label", errors="ignore")))
-        if (rated := found.pairs) is not None:
-            least = SHARE_OF_HIGHEST * rated.score.max() if related_from is None else related_from
-            enough = rated.score >= least
-            related = {"pairs": np.stack([rated.left[enough], rated.right[enough]], axis=1)}
-            default = f" ({SHARE_OF_HIGHEST:g} of the highest, {rated.score.max():g})" if related_from is None else ""
-            words = facts.get("related") or f"pairs with a score of at least {least:g}{default}"
-        elif (search := found.queries) is not None:
-            good = search.grade > 0
-            left, right = search.queries[search.query[good]], search.documents[search.document[good]]
-            related = {"pairs": np.stack([left, right], axis=1), "documents": search.documents}
-            words = "queries and the documents that are relevant to them"
-        else:
-            raise InputError("pairs: these vectors have none", field="pairs")
+    rows, related, words = _related(vector_set, known, related_from)
     cloud = {name: facts[name] for name in _CLOUD if facts.get(name) is not None}
     if "request" in facts:  # vectors of demo sets that ship
         cloud.setdefault("model_fingerprint", facts["request"]["weights"])
     model = model or facts.get("model")
+    points = vector_set.points if rows is None else vector_set.points[rows]
     return cosines.ruler(points, **related, relation=words, model=model, cloud=cloud or None, **settings)
+
+
+def by_slice(
+    vector_set: VectorSet, ruler: Ruler, by: str, known: Known | None = None, related_from: float | None = None
+) -> list[Slice]:
+    """What a ruler of this set says of its slices (`isoviz.readouts.slices`). Raises `InputError` like `slicing`."""
+    from isoviz.readouts import slices
+
+    rows, related, _ = _related(vector_set, known, related_from)
+    of = slices.slicing(vector_set.columns, by)
+    points = vector_set.points
+    if rows is not None:
+        points, of = points[rows], slices.Slicing(of.codes[rows], of.names)
+    relation = cosines.pairs.relation_of(related.get("pairs"), related.get("labels"), len(points))
+    found = ruler.hits or ruler.related
+    threshold = (
+        found.threshold.cosine if found and found.threshold and found.threshold.recommended is not False else None
+    )
+    floor = next(level.cosine for level in ruler.floor if level.share == 0.99)
+    pairs = None if relation is None else relation.pairs
+    return slices.on_ruler(points, of, pairs, related.get("documents"), floor, threshold)
+
+
+def _related(
+    vector_set: VectorSet, known: Known | None, related_from: float | None
+) -> tuple[NDArray[np.intp] | None, dict[str, Any], str | None]:
+    """The rows that are compared (None: all), the arguments of `cosines.ruler` that say which are related, and the same in words."""
+    from isoviz.readouts.division import annotations_of, label_codes
+
+    facts, known = vector_set.facts, known or known_in(vector_set)[0]
+    if known == "labels":
+        codes, why_not = label_codes(vector_set.columns)
+        if codes is None:
+            raise InputError(f"labels: {why_not or 'these vectors have none'}", field="labels")
+        words = f"rows with the same label ({int(codes.max()) + 1} labels)"
+        labelled = np.flatnonzero(codes >= 0)
+        return labelled if len(labelled) < len(codes) else None, {"labels": codes[labelled].tolist()}, words
+    if known == "none":
+        return None, {}, None
+    found = annotations_of(replace(vector_set, columns=vector_set.columns.drop(columns="label", errors="ignore")))
+    if (rated := found.pairs) is not None:
+        least = SHARE_OF_HIGHEST * rated.score.max() if related_from is None else related_from
+        enough = rated.score >= least
+        default = f" ({SHARE_OF_HIGHEST:g} of the highest, {rated.score.max():g})" if related_from is None else ""
+        words = facts.get("related") or f"pairs with a score of at least {least:g}{default}"
+        return None, {"pairs": np.stack([rated.left[enough], rated.right[enough]], axis=1)}, words
+    if (search := found.queries) is not None:
+        good = search.grade > 0
+        left, right = search.queries[search.query[good]], search.documents[search.document[good]]
+        related = {"pairs": np.stack([left, right], axis=1), "documents": search.documents}
+        return None, related, "queries and the documents that are relevant to them"
+    raise InputError("pairs: these vectors have none", field="pairs")
 
 
 # ---------------------------------------------------------------------------------------------------------- texts
@@ -310,7 +343,7 @@ def texts_in(request: RulerRequest) -> tuple[TextSet, dict[str, Any]]:
     from isoviz import vectors
 
     if request.texts is not None:
-        columns = vectors.Columns(label=request.labels)
+        columns = vectors.Columns(label=request.labels, group=group_of(request.by))
         own = vectors.read_texts(request.texts, columns, relations=request.pairs, questions=request.queries)
         return own, {"texts": own.name, "data_fingerprint": own.key}
     task, rows, frame = rows_in(request)

@@ -139,7 +139,7 @@ def neighbour_recall(parts: Sequence[tuple[Cosine, Cosine]]) -> Statistic:
 
     Resamples also vary which rows can be found: a row is left out as a query and as a neighbour.
     """
-    shares = [_shares(*part) for part in parts]
+    shares = [shares_kept(*part) for part in parts]
     total, n = sum(float(part.sum()) for part in shares), sum(map(len, shares))
     fewest = min(map(len, shares))
     if fewest < NEIGHBOURS + 2:
@@ -195,7 +195,7 @@ def _places(cosines: Cosine) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDAr
     return certain, ~certain & (cosines >= pivot - ROUNDING), shared
 
 
-def _shares(before: Cosine, after: Cosine) -> NDArray[np.float64]:
+def shares_kept(before: Cosine, after: Cosine) -> NDArray[np.float64]:
     """(m,): recall@10 of each row's neighbours."""
     m = len(before)
     k = min(NEIGHBOURS, m - 1)

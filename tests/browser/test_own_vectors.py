@@ -32,6 +32,7 @@ from isoviz.exploring import maps
 from isoviz.metrics.measuring import reading_of
 from isoviz.metrics.sample import Sample
 from isoviz.readouts.cosines import neighbour_recall
+from isoviz.readouts.frontier import frontier
 from isoviz.whatif import chains
 from tests.browser.conftest import BRIGHTNESS, becomes
 from tests.browser.test_playground_numbers import measured, transformed
@@ -335,7 +336,9 @@ def test_each_point_of_the_frontier_is_the_engines_and_its_python_runs(
     lab.locator(".ivv-pareto button").first.click()
     shown = lab.locator(".ivv-code").inner_text()
     before = cosines_of(points.astype(np.float64))
+    engine = {(one.rotation, one.bits, one.dimensions): one.values["neighbours"] for one in frontier(points).ways}
     for point in found:
+        np.testing.assert_allclose(point["recall"], engine[point["rotation"], point["bits"], point["k"]], atol=1e-4)
         code = lab.evaluate("(point) => vectors.pythonFor(point)", point)
         scope: dict[str, Any] = {}
         exec(code.replace('"own.npy"', repr(str(tmp_path / "own.npy"))), scope)
