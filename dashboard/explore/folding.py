@@ -14,7 +14,7 @@ from dashboard.explore import layer_curves, numbers, rogue_card, sections, shari
 from dashboard.explore.figures import POOLING_TITLES
 from dashboard.explore.form import PREFIX, Pane
 from dashboard.inputs import vectors_form
-from dashboard.shared import address, menu, wording
+from dashboard.shared import choosing, menu, wording
 from dashboard.shared.stable import stable
 from isoviz.exploring import encoders
 from isoviz.exploring.maps import MapRequest
@@ -51,7 +51,8 @@ def line(place: DeltaGenerator, panes: list[Pane]) -> None:
         if not panes:
             st.caption(PURPOSE)
             return
-        st.markdown(wording.plain(" | ".join(map(_in_one_line, panes))), width="content")
+        words = _in_one_line(panes[0]) if len(panes) == 1 else f"{len(panes)} views side by side"
+        st.markdown(wording.plain(words), width="content")
         label = "Done" if asked else "Change"
         st.button(label, key=PREFIX + "fold_fields", icon=":material/edit:", type="tertiary", on_click=_turn)
         own_set, request = panes[0].form.own_set, panes[0].form.request
@@ -117,12 +118,9 @@ def tabs(panes: list[Pane], request: MapRequest) -> None:
         if st.query_params.pop(f"{PREFIX}show_{name}", "") == "true":
             st.session_state.setdefault(TAB, SECTIONS[index].title)
     shown = [section for section in SECTIONS if section.applies(panes)]
-    titles = [section.title for section in shown]
-    if st.session_state.get(TAB, titles[0]) not in titles:  # left over from another kind of view
-        del st.session_state[TAB]
-    if st.query_params.get(TAB, titles[0]) not in titles:
-        address.refuse(TAB)
-    for section, tab in zip(shown, st.tabs(titles, key=TAB, bind="query-params"), strict=True):
+    drawn = choosing.tabs([section.title for section in shown], TAB)
+    for section in shown:
+        tab = drawn[section.title]
         if tab.open:
             with tab:
                 section.draw(panes)

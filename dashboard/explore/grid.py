@@ -43,11 +43,11 @@ def cell(name: str, title: str, explanation: Explanation | None = None) -> Itera
         with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
             st.markdown(f"**{title}**", width="content")
             st.button(
-                "",
+                "Smaller" if large else "Enlarge",
                 key=f"{PREFIX}enlarge_{name}",
                 icon=":material/close_fullscreen:" if large else ":material/open_in_full:",
                 type="tertiary",
-                help=f"{title}: {'smaller' if large else 'larger, with its settings'}",
+                help=None if large else f"{title}, larger and with its settings",
                 on_click=_enlarge,
                 args=("" if large else name,),
             )

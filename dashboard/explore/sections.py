@@ -82,7 +82,7 @@ def sentences(panes: list[Pane]) -> None:
     """How isotropic each cloud is, against what, and which dimensions stand out."""
     measure = measure_of_address()
     for pane in panes:
-        view = f"**View {pane.number}:** " if len(panes) > 1 else ""
+        view = f"**View {pane.number}**, {wording.plain(pane.source)}: " if len(panes) > 1 else ""
         st.markdown(view + wording.plain(_in_one_sentence(pane, measure)))
         if alike := indistinct(pane.entry.number("mean_cosine")):
             st.markdown(f":material/warning: {wording.plain(sentence(alike))}")

@@ -81,8 +81,8 @@ COSINES = Explanation(
     paper="Ethayarajh 2019, arXiv:1909.00512.",
 )
 _MAIN: Final = 4
-_ROW: Final = 54
-"""Height of a row of read-outs in pixels: its verdict takes two lines."""
+_UNITS: Final = r" (on|with) these [^;]+(; another fit .*)?\.$"
+"""The end of every verdict, which saved tables keep: the rows are named once, below the figure."""
 _NUMBERS: Final = ("Before", "After", "Change", "95 % from", "to")
 """Columns of the table of read-outs."""
 PENDING: Final = "pending"
@@ -288,8 +288,8 @@ def table(view: View, start: Answer, answer: Answer, full: Full | None) -> None:
         exported.note(
             PREFIX + "readouts", ExportedTable("Read-outs, before and after", frame, tuple(filter(None, [comparison])))
         )
-        height = 38 + _ROW * min(len(frame), _MAIN)
-        st.dataframe(frame, hide_index=True, column_config=config, height=height, row_height=_ROW)
+        shown = frame.assign(Verdict=frame["Verdict"].str.replace(_UNITS, "", regex=True))
+        st.dataframe(shown, hide_index=True, column_config=config, height=38 + 35 * min(len(frame), _MAIN + 1))
         if full is not None:
             if comparison:
                 st.caption(wording.plain(comparison))
@@ -367,7 +367,7 @@ def spectrum(view: View, start: Answer, answer: Answer) -> None:
             f"n = {answer.n:,}, {shape} · {' and '.join(dict.fromkeys([NO_STEPS, view.chain]))}",
             words=f"Explained variance of the first {length} of {answer.d} components without and with the transforms",
             title="Explained variance, before and after",
-            caption=f"{view.cloud(answer.n)}, {shape}; the first {length} components.",
+            caption=f"{view.cloud(answer.n)}, {shape}.",
             explanation=explanations.SPECTRUM,
         )
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard.components.copy_link import copy_link
 from dashboard.inputs import vectors_form
-from dashboard.shared import exported, forms
+from dashboard.shared import choosing, exported, forms
 from dashboard.whatif import curves, drawing, export_panel, form, waiting
 from dashboard.whatif.drawing import View
 from dashboard.whatif.form import PREFIX
@@ -63,7 +63,7 @@ def draw(run: RunRow | None, key: str, part: Cloud | Part = "shown") -> None:
         card = Card(engine, steps) if run is None else None
         summary, figures, table, slow = st.empty(), st.container(), st.empty(), st.container()
         titles = [*TABS, *(OF_SETS if run is None else ())]
-        tabs = dict(zip(titles, st.tabs(titles, key=PREFIX + "tab", bind="query-params"), strict=True))
+        tabs = choosing.tabs(titles, PREFIX + "tab")
         view = View(engine, run, steps, summary, tabs[MEASURES].empty(), table, figures, slow, tabs, st.container())
     try:
         _follow(view, card, f"{key}|{part}")
