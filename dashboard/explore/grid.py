@@ -14,7 +14,7 @@ from dashboard.shared.explanations import Explanation
 
 LARGE: Final = PREFIX + "large"
 """Query parameter: name of the enlarged picture."""
-_HEIGHTS: Final = (258, 480)
+_HEIGHTS: Final = (236, 480)
 """Heights of a picture in pixels: in the grid, so that two rows fit on a screen 900 pixels high, and enlarged."""
 
 

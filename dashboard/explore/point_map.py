@@ -339,7 +339,7 @@ def picture(
         named=colour == CLUSTERS and not request.film,
         marked=None if marks is None or (line and not marks.search) else marks.points,
     )
-    if not large and request.dimensions == 2:  # the toolbar is beside the title, so the legend has room above
+    if not large and request.dimensions == 2:  # the toolbar has a row of its own, so the legend has room above
         figure.update_layout(legend={"y": 1.02, "yanchor": "bottom"}, margin={"t": 30})
     kept = len(cloud.points)
     many = f"{count:,} points"

@@ -40,7 +40,7 @@ def sized(figure: go.Figure, views: int) -> Prepared:
 
 def plot(pane: Pane, name: str, figure: Prepared, words: str, *, about: str = "") -> None:
     """Mount a figure of a view, in the height of its place if that is in the grid."""
-    if name in ("profile", "spectrum"):
+    if name in ("profile", "spectrum") and (pane.views == 1 or grid.is_large(name)):
         figure = replace(figure, height=grid.height(name))
     if pane.views > 1:
         words = f"View {pane.number}: {words}"

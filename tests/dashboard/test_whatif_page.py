@@ -101,7 +101,7 @@ def test_numbers_figures_and_words_of_a_chain(runs: tuple[str, str], open_page: 
     assert table.loc["matthews, frozen head", "After"] == pytest.approx(stored.frozen_metric(after))
     assert table.loc["matthews, refitted head", "After"] == pytest.approx(stored.refitted_metric(train, after))
     assert (table["95 % from"] <= table["to"]).all() and table["Verdict"].isin(
-        ["No difference detectable", "Significantly higher", "Significantly lower"]
+        ["No difference detectable", "The same", "Significantly higher", "Significantly lower"]
     ).all()
     specs = drawn(page)
     assert [len(spec["data"]) for spec in specs] == [3, 2, 2]  # EV_k; two maps, by label
