@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard.explore import analysis, folding, form, grid, point_map, sections
+from dashboard.explore import analysis, folding, form, point_map, sections
 from dashboard.shared import address
 
 with address.report_ignored("explore"):
@@ -15,7 +15,7 @@ with address.report_ignored("explore"):
     if panes:
         analysis.heading(views, view_forms, facts)
         sections.sentences(panes)
-        with grid.grid(panes):
+        with st.container(key="explore_grid" if len(panes) == 1 else "explore_side_by_side"):
             sections.profile(panes)
             sections.spectrum(panes)
             sections.correlations(panes)

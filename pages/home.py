@@ -12,8 +12,6 @@ st.caption(
 
 sections.ways_in()
 sections.cloud()
-st.header("What IsoViz measures", anchor=False)
-sections.strip()
 st.header("Compare methods now", anchor=False)
 presets.cards()
 sections.runs()

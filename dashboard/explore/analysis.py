@@ -85,6 +85,7 @@ def obtain(view_forms: list[ViewForm], place: DeltaGenerator) -> list[ViewResult
         if state.under_way and form.key is not None:
             running.setdefault(form.key, []).append(number)
         elif state.in_trouble:
+            st.session_state[PREFIX + "change"] = True  # the message may be beside a field
             job_progress.trouble(state, place=form.error_slots.get(state.field or ""))
         if view is not None:
             views.append(view)

@@ -8,7 +8,7 @@ from typing import Final
 
 import streamlit as st
 
-from dashboard.explore.form import PREFIX, Pane
+from dashboard.explore.form import PREFIX
 from dashboard.shared import explanations
 from dashboard.shared.explanations import Explanation
 
@@ -16,13 +16,6 @@ LARGE: Final = PREFIX + "large"
 """Query parameter: name of the enlarged picture."""
 _HEIGHTS: Final = (236, 480)
 """Heights of a picture in pixels: in the grid, so that two rows fit on a screen 900 pixels high, and enlarged."""
-
-
-@contextmanager
-def grid(panes: list[Pane]) -> Iterator[None]:
-    """Two columns of pictures; several views stand side by side in one row for each picture."""
-    with st.container(key=PREFIX + ("grid" if len(panes) == 1 else "side_by_side")):
-        yield
 
 
 def is_large(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Sections of the home page: a small playground, from text to label, four starting points, running and latest runs."""
+"""Sections of the home page: four starting points, a small playground, running and latest runs."""
 
 from __future__ import annotations
 
@@ -24,18 +24,6 @@ ANSWER = (
     "subtract the mean. They measure the shape of the cloud, the mean cosine also where it lies."
 )
 
-STRIP = (
-    ("Text", ":material/notes:", "“A warm and funny film.” One row of your task."),
-    ("Layers", ":material/layers:", "Each layer of the encoder turns every token into a vector of d numbers."),
-    (
-        "One vector",
-        ":material/scatter_plot:",
-        "[CLS], or the mean over the tokens: the **classifier input**. n rows give a cloud of n points in d dimensions.",
-    ),
-    ("Classifier", ":material/rule:", "Reads this vector and predicts the label."),
-)
-MEASURED = "One vector"
-
 OWN_VECTORS = "Explore my vectors"
 OWN_DATA = "Try it on my data"
 SEARCH = "Try it on an example search"
@@ -48,17 +36,6 @@ _QUERIES = {
 }
 """Label of a link → its query parameters."""
 SHOWN = 8
-
-
-def strip() -> None:
-    """From a text to a label in four steps, highlighting the vector that IsoViz measures."""
-    for column, (title, icon, text) in zip(st.columns(len(STRIP)), STRIP, strict=True):
-        with column.container(border=True, height="stretch", gap="xsmall"):
-            with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown(f"**{icon} {title}**", width="content")
-                if title == MEASURED:
-                    st.badge("measured here", color="blue")
-            st.caption(text)
 
 
 def cloud() -> None:
