@@ -17,7 +17,7 @@ from isoviz.__main__ import main as isoviz
 FOLDER: Final = Path(__file__).resolve().parents[1] / "docs/gallery"
 GALLERY: Final = MappingProxyType(
     {
-        "explore": "/explore?explore_show_figures=true&explore_show_correlations=true&explore_show_across=true",
+        "explore": "/explore?explore_tab=Across+layers",
         "whatif": "/whatif?whatif_from=Vectors+or+texts&chain=zca%3Astrength%3D0.5",
         "experiment": "/experiments?experiment=Example%3A+Nine+methods+on+two+tasks",
     }

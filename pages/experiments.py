@@ -4,10 +4,12 @@ import streamlit as st
 
 from dashboard.experiments import sections
 from dashboard.live import queue
+from dashboard.shared import menu
 
 name = sections.selected()
 if name is None:
     st.title("Experiments", anchor=False)
+    menu.views(menu.EXPERIMENTS)
     st.caption("Runs that were launched together. Open an experiment to see its runs, tables, trade-off and report.")
     queue.panel()
     sections.listing()

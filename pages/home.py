@@ -10,11 +10,8 @@ st.caption(
     "See how evenly a language model spreads its embeddings, fine-tune it with isotropy methods, and watch both change."
 )
 
-sections.cloud()
-st.header("Four ways in", anchor=False)
 sections.ways_in()
-st.header("What IsoViz measures", anchor=False)
-sections.strip()
+sections.cloud()
 st.header("Compare methods now", anchor=False)
 presets.cards()
 sections.runs()

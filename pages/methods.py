@@ -3,9 +3,10 @@
 import streamlit as st
 
 from dashboard.methods import sections
-from dashboard.shared import address
+from dashboard.shared import address, menu
 
 st.title("Methods", anchor=False)
+menu.views(menu.METHODS)
 st.caption("How each method works, what each measure detects, and what each transform does to a cloud.")
 
 with address.report_ignored(sections.PREFIX):

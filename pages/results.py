@@ -3,9 +3,10 @@
 import streamlit as st
 
 from dashboard.results import sections
-from dashboard.shared import run_lists
+from dashboard.shared import menu, run_lists
 
 st.title("Results", anchor=False)
+menu.views(menu.RESULTS)
 st.caption("Compare runs: means, all seeds, and runs that failed or collapsed.")
 
 facets = run_lists.facets()
@@ -15,5 +16,4 @@ else:
     run_filter = sections.filters(facets)
     isotropy = sections.isotropy_field(facets, run_filter)
     sections.by_task(run_filter, isotropy)
-    sections.every_run(run_filter, isotropy)
     sections.export("Results", run_filter.group or "runs", run_filter, isotropy)

@@ -5,14 +5,19 @@ import streamlit as st
 from dashboard.shared import address
 from dashboard.whatif import start
 
-st.title("What-if", anchor=False)
-st.caption(
-    "Transform embeddings and see instantly how that changes their isotropy and their use for a run's classifier, "
-    "search, similarity or labels."
-)
+with st.container(horizontal=True, vertical_alignment="center"):
+    st.title("What-if", anchor=False, width="content")
+    source = st.container(width="content")
+    st.caption(
+        "Transform embeddings and see instantly how that changes their isotropy and their use for a run's classifier, "
+        "search, similarity or labels.",
+        width="stretch",
+    )
 
 with address.report_ignored("whatif"):
-    if start.from_vectors():
+    with source:
+        own = start.from_vectors()
+    if own:
         start.draw_vectors()
     else:
         start.draw_run()

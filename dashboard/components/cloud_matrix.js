@@ -13,7 +13,9 @@ class CloudMatrix {
 
   show(data) {
     this.data = data;
+    this.root.classList.toggle("ivz-cloud-small", Boolean(data.compact));
     this.plot.applyTheme(lookOf(this.root), "to top");
+    if (data.inside) return this.showInside(data);
     const request = `${data.arrays} ${data.order ?? ""}`;
     if (request !== this.request) this.load(request);
     else this.plot.paint();

@@ -26,23 +26,41 @@ Place = tuple[str, int, str]
 
 
 def cloud_matrix(
-    place: Place, *, order: Place | None = None, key: str, name: str, words: str, mean: str, about: str
+    place: Place | Mapping[str, bytes],
+    *,
+    order: Place | None = None,
+    key: str,
+    name: str,
+    words: str,
+    mean: str,
+    about: str,
+    compact: bool = False,
 ) -> None:
-    """Mount the matrix of one cloud; its bytes come from the route, not with the page.
+    """Mount the matrix of one cloud; its bytes come from the route, not with the page, unless they are given.
 
     Args:
+        place: of a cloud of a view; or `matrix`, `order` and `sigma` as the route would send them.
         order: the cloud that determines the order of dimensions; None for this one.
         name: name of saved files.
         words: alternative text, also the title of saved files.
         mean: mean |ρ| of distinct dimensions.
         about: caption of saved files, which describes the cloud.
+        compact: a small picture with its buttons beside it.
     """
     facts = {"name": name, "words": words, "mean": mean, "about": about}
+    if isinstance(place, Mapping):
+        given = {name: base64.b64encode(content).decode() for name, content in place.items()} | facts
+        exported.note(key, ExportedMatrix(words, lambda: given))
+        _mount(key=key, data={"inside": True, "compact": compact, **given})
+        return
     places = {name: (*place, name) for name in ("matrix", "order", "sigma")} | (
         {"wanted": (*order, "order")} if order else {}
     )
     exported.note(key, ExportedMatrix(words, lambda: facts | _inside(places)))
-    _mount(key=key, data={"arrays": path_of(place), "order": path_of(order) if order else None, **facts})
+    _mount(
+        key=key,
+        data={"arrays": path_of(place), "order": path_of(order) if order else None, "compact": compact, **facts},
+    )
 
 
 def _inside(places: Mapping[str, tuple[str, int, str, str]]) -> dict[str, str]:

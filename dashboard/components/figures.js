@@ -19,7 +19,7 @@ export function lossFigure(items, look) {
     terms.forEach((term, index) => {
       const y = steps.map((step) => step.losses[term] ?? null);
       const name = items.length > 1 ? item.short : TERM_NAMES[term] ?? `${term} term`;
-      const dash = items.length > 1 ? "solid" : term === "task" && index > 0 ? "dash" : index > 0 ? TERM_DASHES[(index - 2) % 3] : "solid";
+      const dash = items.length > 1 ? item.dash : term === "task" && index > 0 ? "dash" : index > 0 ? TERM_DASHES[(index - 2) % 3] : "solid";
       const group = `${item.id}/${term}`;
       if (window > 1 && (term === "total" || terms.length === 1)) {
         const stride = Math.ceil(x.length / RAW_POINTS);
@@ -63,7 +63,7 @@ export function metricFigure(items, look) {
       traces.push({
         x, y: points.map(([, evaluation]) => evaluation.metrics[name] ?? null), mode: "lines+markers",
         name: items.length > 1 ? item.short : readable(name), visible: index === 0 ? true : "legendonly",
-        line: { color: item.colour, width: index === 0 ? 2.2 : 1.5, dash: index === 0 ? "solid" : "dot" },
+        line: { color: item.colour, width: index === 0 ? 2.2 : 1.5, dash: index === 0 ? item.dash ?? "solid" : "dot" },
         marker: { size: 8 }, hovertemplate: "%{y:.4f}",
       });
     });
@@ -110,7 +110,7 @@ export function isotropyFigure(items, look, choice) {
         x, y: points.map(([, m]) => m.event.clouds[metric.cloud]?.[metric.slug] ?? null), mode: "lines+markers",
         name: several ? `${item.short}: ${name}` : name, legendgroup: several ? item.id : name,
         showlegend: !several || index === 0,
-        line: { color: item.colour, width, dash }, marker: { size: 8, symbol }, hovertemplate: `%{y:.${metric.decimals + 1}f}`,
+        line: { color: item.colour, width, dash: several && index === 0 ? item.dash : dash }, marker: { size: 8, symbol }, hovertemplate: `%{y:.${metric.decimals + 1}f}`,
       });
       const cloud = newest[metric.cloud];
       if (cloud) captions.set(metric.cloud, sizeOf(metric.cloudTitle, cloud));
@@ -144,7 +144,7 @@ export function spectrumFigure(items, look) {
         x: ev.map((_, i) => i + 1), y: ev, mode: newest && ev.length <= 30 ? "lines+markers" : "lines",
         name: items.length > 1 ? `${item.short}, epoch ${epoch}` : epoch === 0 ? "epoch 0 (before training)" : `epoch ${epoch}`,
         showlegend: newest || index === 0,
-        line: { color: newest ? item.colour : faded(item.colour, Math.max(0.12, 0.45 - 0.07 * age)), width: newest ? 2.4 : 1.4, dash: index === 0 && !newest ? "dot" : "solid" },
+        line: { color: newest ? item.colour : faded(item.colour, Math.max(0.12, 0.45 - 0.07 * age)), width: newest ? 2.4 : 1.4, dash: index === 0 && !newest ? "dot" : item.dash ?? "solid" },
         marker: { size: 5 }, hovertemplate: "%{y:.3f}",
       });
       const { n, d, split } = event.clouds.head;

@@ -99,7 +99,9 @@ def live_lines(runs: Sequence[RunRow], *, key: str, replay: int | None = None) -
         key: key of the mounted element; the same key keeps it in place for other runs.
         replay: replay finished runs immediately at this multiple of their speed; None: only on the button.
     """
-    seeds = {row.config.seed for row in runs}
+    seeds = sorted({row.config.seed for row in runs})
+    settings = list(dict.fromkeys(_setting(row) for row in runs))
+    by_method = len(settings) == len({method for method, _ in settings})
     described = [
         {
             "id": row.id,
@@ -113,7 +115,11 @@ def live_lines(runs: Sequence[RunRow], *, key: str, replay: int | None = None) -
                 )
                 if part
             ),
-            "colour": theme.method_colour(row.config.method),
+            # where methods come with several values, the values have the colours
+            "colour": theme.method_colour(row.config.method)
+            if by_method or row.config.method == "baseline"
+            else _COLOURS[settings.index(_setting(row)) % len(_COLOURS)],
+            "dash": theme.DASHES[seeds.index(row.config.seed) % len(theme.DASHES)] if len(runs) > 1 else "solid",
             "epochs": row.config.epochs
             + bool(methods.get(row.config.method).frozen_stage),  # a second stage counts as one
         }
@@ -133,6 +139,13 @@ def live_lines(runs: Sequence[RunRow], *, key: str, replay: int | None = None) -
             "replay": replay,
         },
     )
+
+
+_COLOURS = (*theme.PALETTE, *theme.SPARE_COLOURS)
+
+
+def _setting(row: RunRow) -> tuple[str, str]:
+    return row.config.method, variant(row.config.method, row.config.params)
 
 
 def watched_lines(key: str, training: Training, replay: int | None = None) -> None:

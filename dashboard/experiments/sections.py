@@ -170,8 +170,7 @@ def tradeoff(name: str) -> None:
 
 
 def runs(name: str) -> None:
-    """All runs, with links, and the page as a file."""
-    results.every_run(Filter(name), _isotropy(name))
+    """The page as a file."""
     results.export("Experiments", name, Filter(name), _isotropy(name))
 
 

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterable
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.explore.form import MY_TEXTS, MY_VECTORS, PREFIX, ViewForm, distinct, view_names
 from dashboard.inputs import model_form
@@ -45,8 +46,8 @@ _BEFORE = {
 
 
 @stable
-def obtain(view_forms: list[ViewForm]) -> list[ViewResult]:
-    """Draw the button, progress, errors or the empty state; return the views once all exist.
+def obtain(view_forms: list[ViewForm], place: DeltaGenerator) -> list[ViewResult]:
+    """Draw the button at its place, progress, errors or the empty state; return the views once all exist.
 
     A view exists as soon as it has figures, even while some of its measures are still being computed.
     """
@@ -62,13 +63,15 @@ def obtain(view_forms: list[ViewForm]) -> list[ViewResult]:
     statuses = {state.status for state in states}
     needed = statuses & {"failed", "lost"} or any(form.source != MY_VECTORS for form in view_forms)
     settled = {"waiting", "running", "done"}
-    if needed and actions.button(
-        "Retry" if statuses & {"failed", "lost"} else "Analyse",
-        key=PREFIX + "look",
-        type="primary",
-        icon=":material/visibility:",
-        disabled=not ready or statuses <= settled,
-    ):
+    with place:
+        pressed = needed and actions.button(
+            "Retry" if statuses & {"failed", "lost"} else "Analyse",
+            key=PREFIX + "look",
+            type="primary",
+            icon=":material/visibility:",
+            disabled=not ready or statuses <= settled,
+        )
+    if pressed:
         states = [
             state if state.status in settled else _started(form) for form, state in zip(view_forms, states, strict=True)
         ]
@@ -82,6 +85,7 @@ def obtain(view_forms: list[ViewForm]) -> list[ViewResult]:
         if state.under_way and form.key is not None:
             running.setdefault(form.key, []).append(number)
         elif state.in_trouble:
+            st.session_state[PREFIX + "change"] = True  # the message may be beside a field
             job_progress.trouble(state, place=form.error_slots.get(state.field or ""))
         if view is not None:
             views.append(view)
@@ -165,8 +169,8 @@ def _empty_state(view_forms: list[ViewForm]) -> None:
 
 
 @stable
-def heading(views: list[ViewResult], view_forms: list[ViewForm]) -> None:
-    """Summary of the data read, with notes."""
+def heading(views: list[ViewResult], view_forms: list[ViewForm], place: DeltaGenerator) -> None:
+    """Summary of the data read, at its place among the fields, and notes."""
     for (view, form), named in distinct(list(zip(views, view_forms, strict=True))):
         facts = view.facts
         seconds = facts["reading_seconds"] + facts["measuring_seconds"]
@@ -179,7 +183,7 @@ def heading(views: list[ViewResult], view_forms: list[ViewForm]) -> None:
         if len(views) == 1 and not is_example:
             kept, limit = wording.size(results.STORE.size()), wording.size(results.STORE.limit())
             parts.append(f"cached views use {kept} of {limit}; the least recently used are removed first")
-        st.caption(f"{examples.BADGE} " * is_example + wording.plain(" · ".join(parts)))
+        place.caption(f"{examples.BADGE} " * is_example + wording.plain(" · ".join(parts)))
         notes = [f"Still being computed: {_titles(view.pending)}."] if view.pending else []
         for note in [*notes, *facts["warnings"]]:
             st.caption(f":material/info: {wording.plain(note)}")

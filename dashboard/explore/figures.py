@@ -165,7 +165,7 @@ def _interval(lines: Sequence[CloudRecord], measure: str) -> dict[str, Any] | No
 def spectrum(
     curves: Mapping[int, NDArray[np.float64]], layer: int, pooling: str, d: int, log: bool = False
 ) -> go.Figure:
-    """EV_k of a layer over those of all others, and of a perfectly isotropic cloud.
+    """EV_k of a layer over those of all others, and of a perfectly isotropic cloud; below it the layer's spectrum as bars.
 
     Args:
         curves: layer → cumulative shares (k,).
@@ -189,6 +189,13 @@ def spectrum(
     for x, y, name, line in lines[len(curves) == 1 :]:
         figure.add_scatter(x=x, y=y, mode="lines", line=line, name=name, hoverinfo="skip")
     figure.data[-1].update(hoverinfo=None, hovertemplate="EV_%{x} = %{y:.4f}<extra></extra>")
+    figure.add_bar(
+        x=count.tolist(),
+        y=np.diff(curves[layer], prepend=0.0).tolist(),
+        marker={"color": pooling_colour(pooling), "opacity": 0.5, "line": {"width": 0}},
+        name="share of direction k",
+        hovertemplate="direction %{x}: %{y:.4f}<extra></extra>",
+    )
     axis: dict[str, Any] = {"yaxis_range": [0, 1.02]}
     if log:
         ends = [-0.02, math.log10(max(2, len(count))) + 0.02]

@@ -1,48 +1,100 @@
-"""The sections of Explore below the map. A folded section computes nothing; the address says which are open."""
+"""The fields of Explore, which fold into one line, and the tabs below its pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.explore import layer_curves, numbers, rogue_card, sections, similarity
+from dashboard.explore import layer_curves, numbers, rogue_card, sections, sharing, similarity
+from dashboard.explore.figures import POOLING_TITLES
 from dashboard.explore.form import PREFIX, Pane
-from dashboard.inputs import set_sections
-from dashboard.shared import explanations
+from dashboard.inputs import set_sections, vectors_form
+from dashboard.shared import choosing, menu, wording
 from dashboard.shared.stable import stable
+from isoviz.exploring import encoders
+from isoviz.exploring.maps import MapRequest
+
+_ASKED: Final = PREFIX + "change"
+"""Session key: the visitor has asked for the fields."""
+_SHOWN: Final = PREFIX + "shown"
+"""Session key: views were shown when the page was last drawn."""
+PURPOSE: Final = "See how evenly each layer of an encoder spreads its embeddings, and which dimensions stand out."
+
+
+@contextmanager
+def fields() -> Iterator[DeltaGenerator]:
+    """The title with room for one line beside it, and a container for the fields. `app.css` hides the fields unless they are asked for
+    or nothing is shown: here from what was shown last, so that they do not flash, and finally by `line`."""
+    folded = st.session_state.get(_SHOWN, True) and not st.session_state.get(_ASKED)
+    with st.container(horizontal=True, vertical_alignment="center", key=PREFIX + ("guess" if folded else "head")):
+        st.title("Explore", anchor=False, width="content")
+        place = st.container()
+    with st.container(key=PREFIX + "fields"):
+        yield place
+
+
+def line(place: DeltaGenerator, panes: list[Pane]) -> None:
+    """The fields in one line with *Change*, or the page's purpose where no view is shown."""
+    st.session_state[_SHOWN] = bool(panes)
+    if not panes:
+        st.session_state[_ASKED] = False
+    asked = bool(st.session_state.get(_ASKED)) or not panes
+    with (
+        place,
+        st.container(horizontal=True, vertical_alignment="center", key=PREFIX + ("unfold" if asked else "fold")),
+    ):
+        if not panes:
+            st.caption(PURPOSE)
+            return
+        words = _in_one_line(panes[0]) if len(panes) == 1 else f"{len(panes)} views side by side"
+        st.markdown(wording.plain(words), width="content")
+        label = "Done" if asked else "Change"
+        st.button(label, key=PREFIX + "fold_fields", icon=":material/edit:", type="tertiary", on_click=_turn)
+        own_set, request = panes[0].form.own_set, panes[0].form.request
+        if own_set is not None and request is not None:
+            model = "" if request.model.startswith(encoders.RUN) else request.model
+            st.page_link(
+                menu.WHATIF,
+                label="Transform in What-if",
+                icon=":material/tune:",
+                query_params=menu.whatif_own(own_set.key, model),
+            )
+    own_sets = [] if asked else [pane.form.own_set for pane in panes if pane.form.own_set is not None]
+    for caution in dict.fromkeys(caution for own_set in own_sets for caution in vectors_form.cautions(own_set)):
+        st.caption(f":material/warning: {caution}")
+
+
+def _in_one_line(pane: Pane) -> str:
+    rows = f"{pane.view.facts['rows']:,}"
+    if pane.of_vectors:
+        return f"{pane.source} · {rows} vectors"
+    return f"{pane.source} · {rows} rows · layer {pane.layer}, {POOLING_TITLES.get(pane.pooling, pane.pooling)}"
+
+
+def _turn() -> None:
+    st.session_state[_ASKED] = not st.session_state.get(_ASKED)
+
+
+# --------------------------------------------------------------------------------------------------------------- tabs
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the page that folds.
+    """A tab below the pictures; only the open one is computed.
 
     Attributes:
-        name: its anchor, and its parameter in the address, which is present only if it differs from the default.
         draw: draws its content.
         applies: whether these panes have it.
-        open_at_first: open by default.
     """
 
-    name: str
     title: str
     draw: Callable[[list[Pane]], None]
     applies: Callable[[list[Pane]], bool] = bool
-    open_at_first: bool = False
-
-    @stable
-    def show(self, panes: list[Pane]) -> None:
-        """Draw the section, with its content if it is open."""
-        if not self.applies(panes):
-            return
-        st.html(f'<span id="{self.name}"></span>')  # an expander has no anchor
-        key = f"{PREFIX}show_{self.name}"
-        panel = st.expander(self.title, self.open_at_first, key=key, bind="query-params")
-        if panel.open:
-            with panel:
-                self.draw(panes)
 
 
 def _of_vectors(panes: list[Pane]) -> bool:
@@ -58,22 +110,35 @@ def _set(panes: list[Pane]) -> tuple[str, str]:
     return panes[0].view.facts["data_fingerprint"], panes[0].prefix
 
 
-NUMBERS: Final = Section("numbers", "All numbers", numbers.section, open_at_first=True)
-ROGUE: Final = Section("rogue", rogue_card.ROGUE.title, rogue_card.section, open_at_first=True)
-FIGURES: Final = (
-    Section("figures", "Figures", sections.cloud_figures),
-    Section("correlations", explanations.MATRIX.title, sections.correlations),
-    Section("across", "Across layers", layer_curves.section, layer_curves.applies),
-    Section("similarity", similarity.CKA.title, similarity.section, similarity.applies),
-    Section("rows", set_sections.ROWS, lambda panes: set_sections.rows(*_set(panes)), _of_vectors),
-    Section("slices", set_sections.SLICES, lambda panes: set_sections.slices(*_set(panes)), _sliced),
-    Section("output", "Output matrix", sections.output_matrix, sections.has_output),
+SECTIONS: Final = (
+    Section(rogue_card.ROGUE.title, rogue_card.section),
+    Section("All numbers", numbers.section),
+    Section("Means, spreads and cosines", sections.cloud_figures),
+    Section("Across layers", layer_curves.section, layer_curves.applies),
+    Section(similarity.CKA.title, similarity.section, similarity.applies),
+    Section("Output matrix", sections.output_matrix, sections.has_output),
+    Section("Row by row", lambda panes: set_sections.rows(*_set(panes)), _of_vectors),
+    Section(set_sections.SLICES, lambda panes: set_sections.slices(*_set(panes)), _sliced),
 )
+"""All tabs in their order. To add one, add its line here."""
+TAB: Final = PREFIX + "tab"
+_FORMER: Final = {"rogue": 0, "numbers": 1, "figures": 2, "across": 3, "similarity": 4, "output": 5}
+"""Names of sections in links from before there were tabs (`explore_show_figures=true`)."""
 
 
-def jumps(panes: Sequence[Pane]) -> None:
-    """Links to the sections below, because the page is several screens long."""
-    links = [
-        f"[{section.title}](#{section.name})" for section in (ROGUE, NUMBERS, *FIGURES) if section.applies(list(panes))
-    ]
-    st.caption(" · ".join(["Go to: [Map](#map)", *links, "[Share](#share)"]))
+@stable
+def tabs(panes: list[Pane], request: MapRequest) -> None:
+    """The tabs, of which the address names the open one, and *Share*, which stays in view below them."""
+    for name, index in _FORMER.items():
+        if st.query_params.pop(f"{PREFIX}show_{name}", "") == "true":
+            st.session_state.setdefault(TAB, SECTIONS[index].title)
+    shown = [section for section in SECTIONS if section.applies(panes)]
+    drawn = choosing.tabs([section.title for section in shown], TAB)
+    for section in shown:
+        tab = drawn[section.title]
+        if tab.open:
+            with tab:
+                section.draw(panes)
+        elif section.draw is numbers.section:
+            numbers.section(panes, shown=False)  # saved pages have all numbers
+    sharing.section(panes, request)

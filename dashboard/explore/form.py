@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.inputs import model_form, vectors_form
 from dashboard.inputs.data_form import data_field
-from dashboard.shared import examples, forms, menu, reading, resources, wording
+from dashboard.shared import examples, forms, reading, resources, wording
 from dashboard.shared.stable import stable
 from isoviz import tasks
 from isoviz.config import RunConfig
@@ -193,12 +193,6 @@ def _fill(form: ViewForm, source: ModelSource | None, own_set: SetSummary, reque
     form.request, form.own_set, form.rows_in_split = request, own_set, own_set.n
     form.key = key_of(request, source, Rows(own_set.key, {user_sets.ALL_ROWS: own_set.n}))
     form.automatic = source is None  # texts wait for the button, because the visitor chooses their encoder
-    st.page_link(
-        menu.WHATIF,
-        label="Transform in What-if",
-        icon=":material/tune:",
-        query_params=menu.whatif_own(own_set.key, "" if request.model.startswith(encoders.RUN) else request.model),
-    )
 
 
 def _model_field(prefix: str) -> str:

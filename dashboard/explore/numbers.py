@@ -162,7 +162,7 @@ def _line(entry: CloudRecord) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------------------ section
 
 
-def section(panes: list[Pane]) -> None:
+def section(panes: list[Pane], *, shown: bool = True) -> None:
     """Every measure of every layer and pooling, with n, d and notes; downloads."""
     by_view = {id(pane.form): pane for pane in panes}
     for (_, form), title in distinct([(pane.view, pane.form) for pane in panes]):
@@ -183,13 +183,15 @@ def section(panes: list[Pane]) -> None:
         if together:
             notes.insert(0, f"The row without a layer: {of_layers(pane.view)}.")
         caption = " ".join([about, *notes])
-        if len(panes) > 1:
-            st.markdown(f"**{title}**: {wording.plain(about)}")
         named = table.rename(columns=headings())
         exported.note(
             pane.prefix + "numbers",
             ExportedTable(f"Every measure{f': {title}' if len(panes) > 1 else ''}", named, (about, *notes)),
         )
+        if not shown:
+            continue
+        if len(panes) > 1:
+            st.markdown(f"**{title}**: {wording.plain(about)}")
         st.dataframe(
             named,
             key=pane.prefix + "numbers",

@@ -11,7 +11,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard.components.scatter_map import scatter_map
-from dashboard.explore import points
+from dashboard.explore import grid, points
 from dashboard.explore.form import PREFIX, Pane, cloud_file
 from dashboard.explore.points import Cloud, Layout, Shown, cloud_of, cloud_points
 from dashboard.shared import downloads, explanations, forms, job_progress, map_figure, resources, wording
@@ -39,10 +39,10 @@ def section(panes: list[Pane]) -> MapRequest:
     Returns:
         The settings of the maps.
     """
-    st.header("Map", anchor="map")
     points.check(panes)
     waiting = bool(st.session_state.get(_WAITING))
-    st.fragment(_section, run_every=TICK if waiting else None)(panes)
+    with grid.cell("map", "Map"):
+        st.fragment(_section, run_every=TICK if waiting else None)(panes)
     request: MapRequest = st.session_state[_REQUEST]
     return request
 
@@ -50,12 +50,13 @@ def section(panes: list[Pane]) -> MapRequest:
 def _section(panes: list[Pane]) -> None:
     shown = [Shown(pane, cloud_of(pane)) for pane in panes]
     begin()
-    request, colour = _settings(panes, [each.cloud for each in shown])
-    shared = _axes_shared(len(panes))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        search = points.search_field()
-        contours = not request.film and _contours_field(request)
-    lines = points.sentence_field(panes)
+    with grid.details("map_fields"):
+        request, colour = _settings(panes, [each.cloud for each in shown])
+        shared = _axes_shared(len(panes))
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            search = points.search_field()
+            contours = not request.film and _contours_field(request)
+        lines = points.sentence_field(panes)
     for each in shown:
         each.sentences = points.embed_sentences(each.pane, lines)
         each.layout = layout_of(each.pane, each.cloud, request)
@@ -80,7 +81,7 @@ def _section(panes: list[Pane]) -> None:
     release_others([*umaps, *placing])
     if pending_umaps := [reply for reply in umaps if reply.under_way]:
         stop(pending_umaps)
-    with st.container(horizontal=True):
+    with grid.details("map_help"), st.container(horizontal=True):
         explanations.show(map_figure.EXPLANATIONS[request.kind])
         if request.film:
             explanations.show(map_figure.FILM, "How layers are aligned")
@@ -316,7 +317,7 @@ def picture(
         contours: draw lines of equal density.
         room: points that determine the axes' ranges; None for the map's own points.
     """
-    pane, cloud, marks = shown.pane, shown.cloud, shown.marks
+    pane, cloud, marks, large = shown.pane, shown.cloud, shown.marks, grid.is_large("map")
     line = points.corners(pane, layout)
     column = cloud.table[colour].iloc[layout.rows] if colour in cloud.table else None
     if colour == CLUSTERS:
@@ -333,11 +334,13 @@ def picture(
         range_of=layout.extent if room is None else room,
         film=layout.film,
         equal=(request.kind == "pca" or request.film) and pane.views == 1,
-        compact=pane.views > 1,
+        compact=pane.views > 1 or not large,
         density=maps.density_lines(layout.coordinates) if contours else (),
         named=colour == CLUSTERS and not request.film,
         marked=None if marks is None or (line and not marks.search) else marks.points,
     )
+    if not large and request.dimensions == 2:  # the toolbar has a row of its own, so the legend has room above
+        figure.update_layout(legend={"y": 1.02, "yanchor": "bottom"}, margin={"t": 30})
     kept = len(cloud.points)
     many = f"{count:,} points"
     if count < pane.entry.n:
@@ -369,7 +372,7 @@ def picture(
         frames=[f"layer {number}" for number in pane.layers] if request.film else (),
         frame=pane.layers.index(pane.layer) if request.film else 0,
         revision=layout.key,
-        height=380 if pane.views > 1 else 560,
+        height=(380 if pane.views > 1 else 560) if large else grid.height("map"),
         solid=request.dimensions == 3,
         selection=line,
         on_drawn=points.remember(pane, layout.key),
@@ -378,8 +381,9 @@ def picture(
     hint = (
         "" if request.dimensions == 3 else f" Draw around points to list them{others}; double-click to reset the zoom."
     )
-    st.caption(wording.plain(words + "." + hint))
-    _files(pane, cloud, layout, request)
+    with grid.details(f"map_{pane.number}"):
+        st.caption(wording.plain(words + "." + hint))
+        _files(pane, cloud, layout, request)
 
 
 def clusters_in_words(column: pd.Series) -> str:

@@ -8,8 +8,8 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard.explore.form import Pane
-from dashboard.explore.sections import as_markdown, cached
-from dashboard.shared import explanations, exported, menu, wording
+from dashboard.explore.sections import cached
+from dashboard.shared import explanations, exported, menu, tables, wording
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.exported import ExportedTable
 from dashboard.whatif import form as whatif
@@ -64,7 +64,7 @@ def _card(pane: Pane, rogue: RogueDimensions | None) -> None:
     answers = shares(rogue), harm(rogue)
     noted = ExportedTable(f"Rogue dimensions: {pane.cloud_words}", table(rogue), tuple(map(wording.unmarked, answers)))
     exported.note(f"explore_rogue_{pane.number}", noted)
-    st.markdown(as_markdown(table(rogue)))
+    st.markdown(tables.as_markdown(table(rogue)))
     if len(rogue.numbers) > _SHOWN:
         st.caption(f"The {_SHOWN} most extreme of {len(rogue.numbers)}.")
     st.caption(

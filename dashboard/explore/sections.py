@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -13,9 +14,9 @@ from numpy.typing import NDArray
 
 from dashboard.components.cloud_matrix import cloud_matrix
 from dashboard.components.figure import Prepared, draw, prepared
-from dashboard.explore import figures, numbers
+from dashboard.explore import figures, grid, numbers
 from dashboard.explore.form import PREFIX, Pane, ViewForm, cloud_file, file_name
-from dashboard.shared import downloads, explanations, measures, wording
+from dashboard.shared import downloads, explanations, measures, tables, wording
 from dashboard.shared.forms import choice
 from dashboard.shared.stable import stable
 from isoviz import metrics
@@ -38,6 +39,9 @@ def sized(figure: go.Figure, views: int) -> Prepared:
 
 
 def plot(pane: Pane, name: str, figure: Prepared, words: str, *, about: str = "") -> None:
+    """Mount a figure of a view, in the height of its place if that is in the grid."""
+    if name in ("profile", "spectrum") and (pane.views == 1 or grid.is_large(name)):
+        figure = replace(figure, height=grid.height(name))
     if pane.views > 1:
         words = f"View {pane.number}: {words}"
     draw(
@@ -56,14 +60,10 @@ MORE = {"Length of the mean vector": "mean_norm"}
 
 
 @stable
-def profile(views: list[ViewResult], view_forms: list[ViewForm]) -> list[Pane]:
-    """One measure over all layers; returns the panes, with the layer and pooling selected for the figures below."""
-    of_layers = any(view.depth for view in views)
-    st.header("Layer by layer" if of_layers else "Measures", anchor=False)
-    titles = _titles()
-    title = str(st.selectbox("Measure", list(titles), key=PREFIX + "measure", bind="query-params", width=420))
-    measure = titles[title]
-    columns = st.columns(len(views), gap="medium")
+def select(views: list[ViewResult], view_forms: list[ViewForm]) -> list[Pane]:
+    """Fields of the measure, and of each view's layer and pooling, in one row; the panes."""
+    measure, *columns = st.columns([2, *[3 for _ in views]], gap="medium")
+    measure.selectbox("Measure", list(_titles()), key=PREFIX + "measure", bind="query-params")
     panes = []
     for number, (view, form, column) in enumerate(zip(views, view_forms, columns, strict=True), start=1):
         with column:
@@ -74,34 +74,82 @@ def profile(views: list[ViewResult], view_forms: list[ViewForm]) -> list[Pane]:
                 pooling = _pooling_field(view, form.prefix)
                 layer = _layer_field(view, form.prefix, pooling)
         panes.append(Pane(number, len(views), form, view, layer, pooling))
-    for pane, figure, column in zip(panes, _profiles(panes, measure), columns, strict=True):
-        with column:
-            reading = numbers.value(pane.entry, measure)
-            size = f"n = {numbers.points_of(pane.entry, measure)}, d = {pane.entry.d}"
-            if pane.of_vectors:
-                st.metric(title, wording.number(reading))
-                st.caption(wording.plain(f"{pane.source} ({size})"))
-            else:
-                words = (
-                    f"{title} over layers 0 to {pane.view.depth}, one line for each of {', '.join(pane.view.poolings)}"
-                )
-                plot(pane, "profile", figure, words, about=_all_clouds(pane, measure))
-                st.caption(wording.plain(f"Layer {pane.layer}, {pane.pooling}: {wording.number(reading)} ({size})"))
-            if alike := indistinct(pane.entry.number("mean_cosine")):
-                st.markdown(f":material/warning: {wording.plain(sentence(alike))}")
-            if reading is None or measure != shrinkage.MEASURE:  # the caption below names its source
-                for note in numbers.notes_on(pane.entry, measure):
-                    st.caption(f":material/info: {wording.plain(note)}")
-            if measure == shrinkage.MEASURE and not pane.of_vectors:
-                _all_layers(pane)
-    _how_to_read(measure)
     return panes
+
+
+@stable
+def sentences(panes: list[Pane]) -> None:
+    """How isotropic each cloud is, against what, and which dimensions stand out."""
+    measure = measure_of_address()
+    for pane in panes:
+        view = f"**View {pane.number}**, {wording.plain(pane.source)}: " if len(panes) > 1 else ""
+        st.markdown(view + wording.plain(_in_one_sentence(pane, measure)))
+        if alike := indistinct(pane.entry.number("mean_cosine")):
+            st.markdown(f":material/warning: {wording.plain(sentence(alike))}")
+        if numbers.value(pane.entry, measure) is None:
+            for note in numbers.notes_on(pane.entry, measure):
+                st.caption(f":material/info: {wording.plain(note)}")
+
+
+def _in_one_sentence(pane: Pane, measure: str) -> str:
+    parts = [f"n = {numbers.points_of(pane.entry, measure)}, d = {pane.entry.d}"]
+    if pane.entry.n < 5 * pane.entry.d:
+        parts.append(f"few points: n/d = {pane.entry.n / pane.entry.d:.2g}")
+    if measure in metrics.catalogue():
+        parts.append(f"isotropic: {metrics.get(measure).at_isotropy.text}")
+    of_layers = [numbers.value(entry, measure) for entry in pane.view.entries if entry.pooling == pane.pooling]
+    known = [value for value in of_layers if value is not None]
+    if len(known) > 1:
+        parts.append(f"over its layers {wording.number(min(known))} to {wording.number(max(known))}")
+    value = wording.number(numbers.value(pane.entry, measure))
+    rogue = _rogue_by_mean(pane)
+    listed = ", ".join(map(str, rogue[:_LISTED])) + (
+        f" and {len(rogue) - _LISTED} more" if len(rogue) > _LISTED else ""
+    )
+    stand_out = f"Rogue dimensions by mean: {listed}." if rogue else "No dimension stands out by its mean."
+    return f"{_title_of(measure)} {value} ({'; '.join(parts)}). {stand_out}"
+
+
+_LISTED = 8
+"""Most rogue dimensions named in the sentence."""
+
+
+@stable
+def profile(panes: list[Pane]) -> None:
+    """The measure over all layers of each view; of vectors, which have none, the mean of each dimension."""
+    measure = measure_of_address()
+    layered = [pane for pane in panes if not pane.of_vectors]
+    flat = [pane for pane in panes if pane.of_vectors]
+    means = dict(zip((pane.number for pane in flat), _figures(flat, "mean_activation", False), strict=True))
+    profiles = dict(zip((pane.number for pane in layered), _profiles(layered, measure), strict=True))
+    with grid.cell("profile", "Layer by layer" if layered else figures.MEAN_ACTIVATION.title):
+        for pane, column in zip(panes, st.columns(len(panes), gap="medium"), strict=True):
+            with column:
+                if pane.of_vectors:
+                    figure, words, _ = means[pane.number]
+                    if figure is not None:
+                        plot(pane, "profile", figure, words)
+                    continue
+                poolings = ", ".join(pane.view.poolings)
+                words = f"{_title_of(measure)} over layers 0 to {pane.view.depth}, one line for each of {poolings}"
+                plot(pane, "profile", profiles[pane.number], words, about=_all_clouds(pane, measure))
+                if measure == shrinkage.MEASURE:
+                    _all_layers(pane)
+        with grid.details("profile"):
+            for note in dict.fromkeys(note for pane in panes for note in numbers.notes_on(pane.entry, measure)):
+                st.caption(f":material/info: {wording.plain(note)}")
+            _how_to_read(measure)
+            if flat:
+                explanations.show(figures.MEAN_ACTIVATION)
 
 
 @cached()
 def _profiles(panes: list[Pane], measure: str) -> list[Prepared]:
-    title = next(title for title, slug in _titles().items() if slug == measure)
-    profiles = [figures.layer_profile(pane.view.entries, measure, title, (pane.layer, pane.pooling)) for pane in panes]
+    label, selected = _title_of(measure), [(pane.layer, pane.pooling) for pane in panes]
+    profiles = [
+        figures.layer_profile(pane.view.entries, measure, label, cloud)
+        for pane, cloud in zip(panes, selected, strict=True)
+    ]
     if len(panes) > 1:
         figures.share_axes(profiles)
     return [sized(figure, len(panes)) for figure in profiles]
@@ -131,6 +179,10 @@ def _all_layers(pane: Pane) -> None:
 
 def _titles() -> dict[str, str]:
     return {metric.number_title: metric.slug for metric in measures.of_clouds()} | MORE
+
+
+def _title_of(measure: str) -> str:
+    return next(title for title, slug in _titles().items() if slug == measure)
 
 
 def measure_of_address() -> str:
@@ -182,35 +234,35 @@ def _how_to_read(measure: str) -> None:
 # ----------------------------------------------------------------------------------------- the figures of one cloud
 
 
-def cloud_figures(panes: list[Pane]) -> None:
-    """The figures of each pane: pairs of figures for a single view, else the views side by side on the same axes."""
-    alone, first = len(panes) == 1, panes[0]
-    pooling = figures.POOLING_TITLES.get(first.pooling, first.pooling)
-    cloud = first.source if first.of_vectors else f"Layer {first.layer}, {pooling}"
-    st.header(cloud if alone else "Side by side", anchor=False)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        with st.container(width="content"):
-            if alone:
-                st.caption(f"n = {wording.number(first.entry.n)} points, d = {first.entry.d} dimensions")
+def spectrum(panes: list[Pane]) -> None:
+    """EV_k of each view with the share of each direction."""
+    with grid.cell("spectrum", explanations.SPECTRUM.title, explanations.SPECTRUM):
         hint = "A log axis gives the first few directions as much room as the many after them."
-        axis = choice("Explained variance over k", ["linear axis", "log axis"], PREFIX + "ev_axis", hint, kept=True)
-    cells = [cell for _ in range(2) for cell in st.columns(2, gap="large")] if alone else [st.container()] * 4
-    for cell, name in zip(cells, _FIGURES, strict=True):
-        with cell:
-            _row(panes, name, axis == "log axis")
+        with grid.details("spectrum"):
+            axis = choice("Explained variance over k", ["linear axis", "log axis"], PREFIX + "ev_axis", hint, kept=True)
+        _row(panes, "spectrum", axis == "log axis")
+
+
+def cloud_figures(panes: list[Pane]) -> None:
+    """The further figures of each pane: beside each other for a single view, else one row of views for each, on the same axes."""
+    alone = len(panes) == 1
+    cells = st.columns(2, gap="large") * 2 if alone else [st.container()] * len(_FURTHER)
+    for column, name in zip(cells, _FURTHER, strict=False):
+        explanation = _FIGURES[name][1]
+        with column:
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(f"**{explanation.title}**")
+                explanations.show(explanation)
+            _row(panes, name, False)
     for pane, column in zip(panes, st.columns(len(panes), gap="medium"), strict=True):
         with column:
-            st.caption("Data of these figures:")
+            st.caption("Data of these figures and of EV_k:")
             make_frame = functools.partial(numbers.figure_data, pane.view, pane.layer, pane.pooling)
             downloads.buttons(cloud_file(pane, "figures"), make_frame, key=pane.prefix)
 
 
 def _row(panes: list[Pane], name: str, log: bool) -> None:
-    """One figure for all views, under one heading."""
-    _, explanation = _FIGURES[name]
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{explanation.title}**")
-        explanations.show(explanation)
+    """One figure for all views."""
     parts = zip(panes, st.columns(len(panes), gap="medium"), _figures(panes, name, log), strict=True)
     for pane, column, (figure, words, note) in parts:
         with column:
@@ -306,12 +358,17 @@ _FIGURES: dict[str, tuple[Callable[[Pane, list[Pane], bool], Drawn], explanation
     "sigma_histogram": (_sigma, figures.SIGMA_HISTOGRAM),
     "cosine_histogram": (_cosine, figures.COSINE_HISTOGRAM),
 }
-"""Figures in page order: name → function of the pane, all panes and whether k has a log axis; and its explanation."""
+"""Name → function of the pane, all panes and whether k has a log axis; and the figure's explanation."""
+_FURTHER = ("mean_activation", "sigma_histogram", "cosine_histogram")
 
 
 def correlations(panes: list[Pane]) -> None:
     """The clustered |ρ| of every view, in its own order or in the first view's order."""
-    explanations.show(explanations.MATRIX)
+    with grid.cell("correlation", explanations.MATRIX.title, explanations.MATRIX):
+        _matrices(panes)
+
+
+def _matrices(panes: list[Pane]) -> None:
     own_order = True
     if len(panes) > 1:
         hint = "own: each view has its own order. as in view 1: every view uses the order of view 1."
@@ -337,6 +394,7 @@ def correlations(panes: list[Pane]) -> None:
                 about=f"{pane.about}{f' ({sample})' if sample else ''}",
                 words=f"{view}Absolute correlation of {pane.entry.d} dimensions, {cloud}, mean {average} off the diagonal",
                 mean=average,
+                compact=not grid.is_large("correlation"),
             )
             note = f"{view}{pane.cloud_words}. Mean |ρ| off the diagonal: {average}."
             if not own_order and not same_size:
@@ -381,7 +439,7 @@ def _block(pane: Pane, view_numbers: list[int], *, alone: bool) -> None:
         description = f"{output['what']}: N = {wording.number(output['rows'])} rows of d = {output['d']}"
         st.markdown(wording.plain(f"{description[0].upper()}{description[1:]} numbers."))
         lines = output_table(output)
-        st.markdown(as_markdown(lines))
+        st.markdown(tables.as_markdown(lines))
         norms = output["norms"]
         lengths = (
             f"Row length ‖w‖: mean {wording.number(norms['mean'])}, from {wording.number(norms['min'])} "
@@ -403,16 +461,6 @@ def _block(pane: Pane, view_numbers: list[int], *, alone: bool) -> None:
 @cached()
 def _row_lengths(pane: Pane, names: list[str]) -> Prepared:
     return sized(figures.row_lengths(pane.view.facts["output"], names), pane.views)
-
-
-def as_markdown(table: pd.DataFrame) -> str:
-    """A table as Markdown: a sortable one would take a new tab longer to load than all figures."""
-    lines = [
-        [wording.plain(cell) if isinstance(cell, str) else wording.number(cell) for cell in line]
-        for line in table.itertuples(index=False)
-    ]
-    head = [list(table.columns), ["---", *["---:"] * (len(table.columns) - 1)]]
-    return "\n".join("| " + " | ".join(line) + " |" for line in [*head, *lines])
 
 
 def output_table(output: dict[str, Any]) -> pd.DataFrame:

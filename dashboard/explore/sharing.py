@@ -26,10 +26,13 @@ _ORIGIN: Final = ("model_fingerprint", "model_revision", "data_fingerprint", "ro
 def section(panes: list[Pane], request: MapRequest) -> None:
     """The link, the page as a file, and Python code for a notebook."""
     measure = measure_of_address()
-    st.header("Share and reproduce", anchor="share")
-    st.caption("The link restores this page: all views, layer, map, colours, selected points and your sentences.")
-    with st.container(horizontal=True):
+    st.divider()
+    with st.container(horizontal=True, vertical_alignment="center"):
         copy_link(key=PREFIX + "link")
+        st.caption(
+            "The link restores this page: all views, layer, map, colours, selected points and your sentences.",
+            width="stretch",
+        )
     pane = panes[0]
     layers = {} if pane.of_vectors else {layer: partial(_vectors, pane, layer) for layer in pane.layers}
     exported.note(PREFIX + "vectors", ExportedVectors(_vectors(pane, pane.layer), layers=layers))

@@ -1,4 +1,4 @@
-"""Sections of the home page: a small playground, from text to label, four starting points, running and latest runs."""
+"""Sections of the home page: four starting points, a small playground, running and latest runs."""
 
 from __future__ import annotations
 
@@ -24,34 +24,18 @@ ANSWER = (
     "subtract the mean. They measure the shape of the cloud, the mean cosine also where it lies."
 )
 
-STRIP = (
-    ("Text", ":material/notes:", "“A warm and funny film.” One row of your task."),
-    ("Layers", ":material/layers:", "Each layer of the encoder turns every token into a vector of d numbers."),
-    (
-        "One vector",
-        ":material/scatter_plot:",
-        "[CLS], or the mean over the tokens: the **classifier input**. n rows give a cloud of n points in d dimensions.",
-    ),
-    ("Classifier", ":material/rule:", "Reads this vector and predicts the label."),
-)
-MEASURED = "One vector"
-
+OWN_VECTORS = "Explore my vectors"
 OWN_DATA = "Try it on my data"
+SEARCH = "Try it on an example search"
 COLLAPSING = "Is my training collapsing?"
-_QUERIES = {OWN_DATA: menu.WHATIF_OWN, COLLAPSING: menu.WATCHED}
+_QUERIES = {
+    OWN_VECTORS: {"explore_at": "My vectors"},
+    OWN_DATA: menu.WHATIF_OWN,
+    SEARCH: {"whatif_from": menu.WHATIF_OWN["whatif_from"]},
+    COLLAPSING: menu.WATCHED,
+}
 """Label of a link → its query parameters."""
 SHOWN = 8
-
-
-def strip() -> None:
-    """From a text to a label in four steps, highlighting the vector that IsoViz measures."""
-    for column, (title, icon, text) in zip(st.columns(len(STRIP)), STRIP, strict=True):
-        with column.container(border=True, height="stretch", gap="xsmall"):
-            with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown(f"**{icon} {title}**", width="content")
-                if title == MEASURED:
-                    st.badge("measured here", color="blue")
-            st.caption(text)
 
 
 def cloud() -> None:
@@ -66,46 +50,47 @@ def cloud() -> None:
 
 
 def ways_in() -> None:
-    """Four questions, each with links to the pages that answer it."""
+    """What a visitor may have, each with links to the pages that answer it."""
     entry_points = (
         (
-            "What is isotropy?",
-            "Ten short lessons. You guess, the cloud moves, and you see how far off you were.",
+            "I have vectors",
+            "Drop a file: how isotropic they are, which dimensions stand out, and what whitening would change.",
+            [
+                (menu.EXPLORE, OWN_VECTORS, ":material/upload:"),
+                (menu.WHATIF, OWN_DATA, ":material/tune:"),
+            ],
+        ),
+        (
+            "I have a search",
+            "What a cosine means for your encoder, and what your search loses or gains, with intervals.",
+            [
+                (menu.RULER, "What does 0.62 mean?", ":material/straighten:"),
+                (menu.WHATIF, SEARCH, ":material/search:"),
+            ],
+        ),
+        (
+            "I train a model",
+            "Fine-tune with isotropy methods, watch the vectors change, and test whether methods differ.",
+            [
+                (menu.TRAIN, "Set up runs", ":material/model_training:"),
+                (menu.LIVE, COLLAPSING, ":material/monitoring:"),
+                (menu.EXPLORE, "Explore an encoder", ":material/layers:"),
+            ],
+        ),
+        (
+            "I teach or learn",
+            "Ten short lessons: you guess, the cloud moves, and you see how far off you were.",
             [
                 (menu.LESSONS, "Start the lessons", ":material/school:"),
                 (menu.METHODS, "Methods and measures", ":material/functions:"),
-            ],
-        ),
-        (
-            "Would whitening help me?",
-            "Whiten your own texts or vectors and see what search, similarity and labels lose or gain, with intervals.",
-            [
-                (menu.WHATIF, OWN_DATA, ":material/upload:"),
-                (menu.EXPLORE, "Explore an encoder", ":material/layers:"),
-                (menu.WHATIF, "Transform a run", ":material/tune:"),
-            ],
-        ),
-        (
-            "Is this cosine high?",
-            "For one encoder 0.8 is a near copy, for another what any two texts have. See where a cosine lies among unrelated pairs.",
-            [
-                (menu.RULER, "What does 0.62 mean?", ":material/straighten:"),
-                (menu.LIVE, COLLAPSING, ":material/monitoring:"),
-            ],
-        ),
-        (
-            "Which method?",
-            "Fine-tune with several methods and seeds, and test whether they differ. More isotropic need not mean more accurate.",
-            [
-                (menu.TRAIN, "Set up runs", ":material/model_training:"),
                 (menu.PAPERS, "What the papers found", ":material/menu_book:"),
             ],
         ),
     )
     for column, (question, text, links) in zip(st.columns(len(entry_points)), entry_points, strict=True):
-        with column.container(border=True, height="stretch"):
+        with column.container(border=True, height="stretch", gap="xsmall"):
             st.markdown(f"**{question}**")
-            st.markdown(text)
+            st.caption(text)
             st.space("stretch")
             for page, label, icon in links:
                 st.page_link(page, label=label, icon=icon, query_params=_QUERIES.get(label))

@@ -271,13 +271,8 @@ def _loaded(form: _Form) -> SetSummary | None:
         forms.show_error("The data for this link is no longer on this server. Load it again.")
         return None
     st.session_state[_LAST] = key
-    if summary.odd:
-        st.warning(
-            f"{wording.plain(listed(summary.odd, 120))}: read as dimensions, but they look like ids, labels or times. To leave them out, "
-            "name the columns of the vectors under *Columns and a further file*."
-        )
-    if summary.skipped:
-        st.warning(f"{wording.plain(summary.skipped)}.")
+    for caution in cautions(summary):
+        st.warning(caution)
     for note in summary.notes:
         st.caption(wording.plain(note))
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -296,6 +291,17 @@ def _loaded(form: _Form) -> SetSummary | None:
             args=(form, summary.key),
         )
     return summary
+
+
+def cautions(summary: SetSummary) -> list[str]:
+    """What may have been read wrongly, as Markdown."""
+    found = []
+    if summary.odd:
+        found.append(
+            f"{wording.plain(listed(summary.odd, 120))}: read as dimensions, but they look like ids, labels or times. To leave them out, "
+            "name the columns of the vectors under *Columns and a further file*."
+        )
+    return [*found, f"{wording.plain(summary.skipped)}."] if summary.skipped else found
 
 
 def title(summary: SetSummary) -> str:

@@ -173,9 +173,12 @@ def charts(run: RunRow) -> None:
         if len(siblings) > 1 and st.toggle(
             f"Overlay the {len(siblings)} runs of this experiment", key="overlay", bind="query-params"
         ):
-            overlaid = [run, *(row for row in siblings if row.id != run.id)][:OVERLAID]
+            siblings.sort(key=lambda row: (row.id != run.id, row.status == "queued", row.config.method != "baseline"))
+            overlaid = siblings[:OVERLAID]
             if len(siblings) > OVERLAID:
-                st.caption(f"Shows the selected run and the {OVERLAID - 1} newest of the other {len(siblings) - 1}.")
+                st.caption(
+                    f"Shows the selected run and {OVERLAID - 1} of the other {len(siblings) - 1}: runs that have begun, baselines first."
+                )
     live_lines(overlaid, key="live-lines", replay=replay_speed())
     matrix(run, key="live-matrix")
 

@@ -14,7 +14,7 @@ import streamlit as st
 
 from dashboard.components import figure
 from dashboard.papers import records
-from dashboard.shared import downloads, theme
+from dashboard.shared import choosing, downloads, theme
 from isoviz import studies
 from isoviz.studies.papers import place_names
 
@@ -56,10 +56,19 @@ def draw() -> None:
         f"papers?study={slug}#{quote(where, safe=',')}"
         for slug, where in zip(frame["study"], frame["Where"], strict=True)
     ]
+    linked = table.assign(Where=links)
+    papers = {str(name): linked.loc[rows.index] for name, rows in frame.groupby("paper", sort=False)}
+    for paper, tab in choosing.tabs(list(papers), "papers_claims").items():
+        with tab:
+            _table(papers[paper])
+    downloads.buttons("claims", table, with_parquet=False)
+
+
+def _table(claims_of_paper: pd.DataFrame) -> None:
     st.dataframe(
-        table.assign(Where=links),
+        claims_of_paper,
         hide_index=True,
-        height="content",
+        height=min(38 + 92 * len(claims_of_paper), 600),
         row_height=92,  # Streamlit wraps text in rows above 4rem
         column_config={
             "Where": st.column_config.LinkColumn("Where", display_text=r"#(.*)", width=170),
@@ -67,9 +76,8 @@ def draw() -> None:
             "Claim": st.column_config.TextColumn("Claim", width=300),
             "Numbers": st.column_config.TextColumn("Numbers", width=420),
         },
-        alt="Every claim with its verdict, the numbers behind it, and a link to its study",
+        alt="Claims with their verdicts, the numbers behind them, and links to their studies",
     )
-    downloads.buttons("claims", table, with_parquet=False)
 
 
 def claims() -> pd.DataFrame:

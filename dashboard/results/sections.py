@@ -54,6 +54,7 @@ PAGE_RUNS = 200
 STRIP_ROWS = 40
 """Most setups in the figure of seeds; more would be unreadable."""
 _PAGE = "results_page"
+TAB, EVERY_RUN = "results_tab", "Every run"
 
 _NUMBER: dict[str, Any] = {"format": "%.3f"}
 
@@ -138,15 +139,24 @@ def isotropy_field(facets: pd.DataFrame, chosen: Filter) -> list[Metric]:
 
 
 def by_task(chosen: Filter, isotropy: list[Metric], *, associations: bool = True) -> None:
-    """Per task: the metric, the table and all seeds. `associations`: with the rank correlation, unless a trade-off follows."""
+    """A tab for each task, with the metric, the table and all seeds, and one for the list of runs; all are drawn, for saved pages.
+
+    Args:
+        associations: with the rank correlation, unless a trade-off follows.
+    """
     runs = run_lists.frame(chosen)
     if runs.empty:
         st.info("No run matches these filters. Clear one of them.", icon=":material/filter_alt_off:")
         return
     _cite(runs, isotropy)
     pivot.section(chosen, runs)
-    for task, part in runs.groupby("task", sort=True):
-        _task(str(task), chosen, part, isotropy, associations)
+    parts = {str(task): part for task, part in runs.groupby("task", sort=True)}
+    tabs = choosing.tabs([*parts, EVERY_RUN], TAB)
+    for task, part in parts.items():
+        with tabs[task]:
+            _task(task, chosen, part, isotropy, associations)
+    with tabs[EVERY_RUN]:
+        every_run(chosen, isotropy)
 
 
 def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric], associations: bool) -> None:

@@ -50,8 +50,8 @@ def related_fields(key: str, relation: Relation | None, *, rated: bool) -> tuple
 
 
 def _title(known: Known, relation: Relation | None) -> str:
-    pairs = "queries with their documents" if relation == "relevance" else "the set's pairs"
-    return {"pairs": pairs, "labels": "rows with the same label", "none": "not known"}[known]
+    pairs = "queries and documents" if relation == "relevance" else "the set's pairs"
+    return {"pairs": pairs, "labels": "same label", "none": "not known"}[known]
 
 
 @st.cache_data(show_spinner=False, max_entries=64)

@@ -94,10 +94,14 @@ def triangle(cells: NDArray[Any]) -> bytes:
     return cells[np.tril_indices(len(cells), k=-1)].tobytes()
 
 
-def _matrix_of_run(stored: Mapping[str, Any]) -> bytes:
-    order = stored["order"]
-    matrix = stored["abs_correlation"].astype(np.float32)[np.ix_(order, order)]
+def in_order(correlation: NDArray[Any], order: NDArray[Any]) -> bytes:
+    """|ρ| (d, d) as `matrix`, with its dimensions in this order."""
+    matrix = np.asarray(correlation, np.float32)[np.ix_(order, order)]
     return triangle(np.rint(255 * np.nan_to_num(matrix).clip(0, 1)).astype(np.uint8))
+
+
+def _matrix_of_run(stored: Mapping[str, Any]) -> bytes:
+    return in_order(stored["abs_correlation"], stored["order"])
 
 
 _OF_RUN: dict[str, Callable[[Mapping[str, Any]], bytes]] = {

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
+from streamlit.elements.lib.mutable_tab_container import TabContainer
 
-from dashboard.shared import examples, menu, wording
+from dashboard.shared import address, examples, menu, wording
 from isoviz import reference
 
 ALL = "all"
@@ -85,6 +86,15 @@ def follow(key: str, default: object) -> None:
     ):
         st.session_state[key] = default
     st.session_state[default_key] = default
+
+
+def tabs(titles: Sequence[str], key: str) -> dict[str, TabContainer]:
+    """Tabs by title; the address says which one is open. One that is left over from other data falls back to the first."""
+    if st.session_state.get(key, titles[0]) not in titles:
+        del st.session_state[key]
+    if st.query_params.get(key, titles[0]) not in titles:
+        address.refuse(key)
+    return dict(zip(titles, st.tabs(list(titles), key=key, bind="query-params"), strict=True))
 
 
 def empty_state(purpose: str, preset: str, label: str) -> None:

@@ -87,8 +87,21 @@ _MENU: Final = {
 """Page → title, icon, what it is for, in the order of the menu."""
 
 
+_VIEWS: Final = ((RESULTS, EXPERIMENTS, TRADEOFFS), (LESSONS, METHODS))
+"""Pages that the menu offers as one: the first, with links to the others at its top."""
+_BEHIND: Final = {RUN, *(page for pages in _VIEWS for page in pages[1:])}
+
+
+def views(page: str) -> None:
+    """Links between this page and those that share its entry of the menu."""
+    with st.container(horizontal=True, gap="small", key="menu_views"):
+        for other in next(pages for pages in _VIEWS if page in pages):
+            title, icon, purpose = _MENU[other]
+            st.page_link(other, label=title, icon=f":material/{icon}:", help=purpose)
+
+
 def pages() -> list[st.Page]:
-    """All pages; `app.css` puts headings between them. The page of one run opens by links and by its address `/run?id=…`."""
+    """All pages; `app.css` puts headings between them. Those that are not in the menu open by links and by their addresses."""
     return [
         st.Page(
             path,
@@ -96,7 +109,7 @@ def pages() -> list[st.Page]:
             icon=f":material/{icon}:",
             help=purpose,
             default=path == HOME,
-            visibility="hidden" if path == RUN else "visible",
+            visibility="hidden" if path in _BEHIND else "visible",
         )
         for path, (title, icon, purpose) in _MENU.items()
     ] + [st.Page(_moved, title="Atlas", url_path="atlas", visibility="hidden")]

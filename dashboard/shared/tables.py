@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from dashboard.shared import measures
+from dashboard.shared import measures, wording
 from isoviz import methods, tasks
 from isoviz.comparisons import SettingMean
 from isoviz.comparisons.setups import sortable
@@ -355,3 +355,13 @@ def _number(value: Any) -> float | None:
     if value is None or isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return float(value)
+
+
+def as_markdown(table: pd.DataFrame) -> str:
+    """A table as Markdown: a sortable one would take a new tab longer to load than all figures."""
+    lines = [
+        [wording.plain(cell) if isinstance(cell, str) else wording.number(cell) for cell in line]
+        for line in table.itertuples(index=False)
+    ]
+    head = [list(table.columns), ["---", *["---:"] * (len(table.columns) - 1)]]
+    return "\n".join("| " + " | ".join(line) + " |" for line in [*head, *lines])

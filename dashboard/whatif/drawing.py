@@ -6,23 +6,27 @@ import functools
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.elements.lib.mutable_tab_container import TabContainer
 
+from dashboard.components.cloud_matrix import cloud_matrix
 from dashboard.components.figure import Prepared, draw, prepared
-from dashboard.shared import downloads, explanations, exported, map_figure, wording
+from dashboard.server import arrays
+from dashboard.shared import downloads, explanations, exported, map_figure, tables, wording
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.exported import ExportedTable
 from dashboard.whatif import plots
 from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX
+from isoviz import metrics
 from isoviz.metrics.cloud import draw as sampled
-from isoviz.metrics.protocol import Metric
 from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.readouts.division import Division
 from isoviz.readouts.reading import Annotations, Comparison, ReadOut, applicable
@@ -31,8 +35,6 @@ from isoviz.vectors import VectorSet
 from isoviz.whatif.chains import Step, write
 from isoviz.whatif.embeddings import Embeddings
 from isoviz.whatif.engine import Answer, Full, WhatIf, instant_metrics, slow_metrics
-
-T = TypeVar("T")
 
 HEADS = Explanation(
     title="Two heads",
@@ -78,15 +80,15 @@ COSINES = Explanation(
     formula=r"\cos(x, y) = \frac{x \cdot y}{\|x\| \|y\|}",
     paper="Ethayarajh 2019, arXiv:1909.00512.",
 )
-_TILES: Final = 4
+_MAIN: Final = 4
+_UNITS: Final = r" (on|with) these [^;]+(; another fit .*)?\.$"
+"""The end of every verdict, which saved tables keep: the rows are named once, below the figure."""
 _NUMBERS: Final = ("Before", "After", "Change", "95 % from", "to")
 """Columns of the table of read-outs."""
 PENDING: Final = "pending"
 DRAWN: Final = 1_500
 """Most points drawn on a map: a random sample, the same for both maps."""
 NO_STEPS: Final = "no transform"
-LONGEST_TITLE: Final = 20
-"""Longest title of a tile in characters; longer titles are replaced by the metric's heading."""
 
 _INPUTS: Final = (
     f"Here ζ = {REPORTED_ZETA:g}, and Σ_S is the covariance of the training rows under the same transforms."
@@ -101,9 +103,10 @@ class View:
         engine: of the cloud.
         run: its run; None for a set of vectors.
         steps: the chain.
-        summary, numbers, table: placeholders, updated as results arrive: the effect in sentences, the tiles, and the table of
+        summary, numbers, table: placeholders, updated as results arrive: the effect in sentences, the table of measures, and that of
             read-outs.
-        figures, below: containers, filled once.
+        figures, slow, below: containers, filled once: for EV_k, for the pictures that follow the slow numbers, and for exports.
+        tabs: containers by title.
     """
 
     engine: WhatIf
@@ -113,6 +116,8 @@ class View:
     numbers: DeltaGenerator
     table: DeltaGenerator
     figures: DeltaGenerator
+    slow: DeltaGenerator
+    tabs: Mapping[str, TabContainer]
     below: DeltaGenerator
 
     @property
@@ -152,46 +157,54 @@ class View:
         return f"{of_run}n = {n:,}{' validation rows' if self.run else ''}"
 
 
-# ------------------------------------------------------------------------------------------------------ tiles
+# --------------------------------------------------------------------------------------------------- measures
 
 
 def main_readouts(annotations: Annotations) -> list[ReadOut]:
-    """The read-outs with a tile: by cosine, for the most informative annotations of these rows."""
+    """The most important read-outs: by cosine, for the most informative annotations of these rows."""
     need = annotations.needs[0]
     others = ("_dot", "_csls", "_rank", "_l1")
-    return [one for one in applicable(annotations) if one.needs == need and not one.slug.endswith(others)][:_TILES]
+    return [one for one in applicable(annotations) if one.needs == need and not one.slug.endswith(others)][:_MAIN]
 
 
 def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full | None, full: Full | None) -> None:
-    """The tiles: each value after the chain with its change, or `pending`."""
-    annotations = view.engine.annotations
+    """All measures in one table: before, after and change, or `pending`."""
     before, after = _values(start, first), _values(answer, full)
     reasons = {slug: reason for one in (answer, full) if one is not None for slug, reason in one.reasons.items()}
-    groups = [
-        [(annotations.title_of(one), one.slug, one.help) for one in main_readouts(annotations)],
-        [_titled(metric) for metric in instant_metrics()],
-        [_titled(metric) for metric in slow_metrics()] if view.run is not None else [],
+    shown = [*instant_metrics(), *(slow_metrics() if view.run is not None else [])]
+    lines = [
+        (metric.title, *_cells(before.get(metric.slug, PENDING), after.get(metric.slug, PENDING))) for metric in shown
     ]
     with view.numbers.container():
-        for row in itertools.chain.from_iterable(map(in_rows, groups)):
-            # unlike columns, they wrap into pairs on a narrow screen
-            tiles = st.container(horizontal=True, gap="small")
-            for title, slug, help_text in row:
-                if slug in reasons:
-                    help_text = f"Undefined: {reasons[slug]}"
-                _tile(tiles, title, after.get(slug, PENDING), before.get(slug), help_text)
+        st.markdown(tables.as_markdown(pd.DataFrame(lines, columns=["Measure", "Before", "After", "Change"])))
+        for metric in shown:
+            if metric.slug in reasons:
+                st.caption(wording.plain(f"{metric.title} is undefined: {reasons[metric.slug]}."))
         if answer is None:
             return
         text = f"{view.cloud(answer.n)}, {_dimensions(answer.d if start is None else start.d, answer.d)}"
-        text += " · below each value: its change, and the value without transform"
-        st.caption(wording.plain(text) + " · more isotropic is not better by itself")
+        st.caption(
+            wording.plain(
+                f"{text} · more isotropic is not better by itself" + (f" · IsoScore*: {_INPUTS}" if view.run else "")
+            )
+        )
         for caveat in [] if start is None else words.caveats(start, answer):
             st.caption(f":material/info: {wording.plain(caveat)}")
-        if answer.only_rounding:
+    if answer.only_rounding:
+        with view.figures:
             st.caption(
                 ":material/warning: The rows that the transforms are fitted on no longer vary in any direction. What remains is "
                 "rounding error, so these numbers are meaningless."
             )
+
+
+def _cells(before: float | str | None, after: float | str | None) -> tuple[str, str, str]:
+    """A value before and after, with its change."""
+    change = ""
+    if isinstance(before, float) and isinstance(after, float):
+        change = "±0" if abs(after - before) < 5e-7 else words.change(after, before)
+    texts = [value if isinstance(value, str) else wording.number(value, 3) for value in (before, after)]
+    return texts[0], texts[1], change
 
 
 def _values(answer: Answer | None, full: Full | None) -> dict[str, float | None]:
@@ -201,36 +214,8 @@ def _values(answer: Answer | None, full: Full | None) -> dict[str, float | None]
     return readouts | {slug: value for one in known for slug, value in one.measures.items()}
 
 
-def _titled(metric: Metric) -> tuple[str, str, str]:
-    """Title, slug and help text of a metric's tile."""
-    title = metric.title if len(metric.title) <= LONGEST_TITLE else metric.heading
-    return title, metric.slug, f"{metric.tooltip} {_INPUTS if metric.inputs else ''}".strip()
-
-
 def _dimensions(before: int, after: int) -> str:
     return f"d = {after}" if before == after else f"d = {before} before, {after} after"
-
-
-def in_rows(items: list[T]) -> list[list[T]]:
-    """Rows of at most three items, of about equal length."""
-    rows = -(-len(items) // 3)
-    return [items[len(items) * row // rows : len(items) * (row + 1) // rows] for row in range(rows)]
-
-
-def _tile(container: Any, title: str, value: float | str | None, before: float | None, help_text: str) -> None:
-    """A value with its change."""
-    change = value - before if isinstance(value, float) and before is not None else None
-    unchanged = change is not None and abs(change) < 5e-7
-    container.metric(
-        title,
-        value if isinstance(value, str) else wording.number(value, 3),
-        None if change is None else "±0" if unchanged else words.change(float(value), float(before)),  # type: ignore[arg-type]
-        delta_color="off",
-        delta_arrow="off" if change is None or unchanged else "up" if change > 0 else "down",
-        delta_description=None if before is None else f"from {wording.number(before, 3)}",
-        help=wording.plain(help_text) if help_text else None,
-        border=True,
-    )
 
 
 # ------------------------------------------------------------------------------------------------------ words
@@ -290,24 +275,26 @@ def _readout_sentences(view: View, full: Full) -> list[str]:
 def table(view: View, start: Answer, answer: Answer, full: Full | None) -> None:
     """All read-outs with intervals and verdicts; the quick values until those are computed."""
     with view.table.container():
-        st.markdown("**Read-outs, before and after**")
-        config: dict[str, Any] = {name: st.column_config.NumberColumn(format="%.3f", width=70) for name in _NUMBERS}
+        with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+            st.markdown("**Read-outs, before and after**", width="content")
+            explanations.show(READ_OUTS if view.run is None else HEADS)
+        config: dict[str, Any] = {name: st.column_config.NumberColumn(format="%.3f", width=60) for name in _NUMBERS}
         config |= {
-            "Read-out": st.column_config.TextColumn(width=190),
-            "Verdict": st.column_config.TextColumn(width=340),
+            "Read-out": st.column_config.TextColumn(width=150),
+            "Verdict": st.column_config.TextColumn(width=240),
         }
         frame = _shown(view.engine.annotations, start, answer, full)
         comparison = words.other_similarities(answer, full) if full is not None else ""
         exported.note(
             PREFIX + "readouts", ExportedTable("Read-outs, before and after", frame, tuple(filter(None, [comparison])))
         )
-        st.dataframe(frame, hide_index=True, width="stretch", column_config=config)
+        shown = frame.assign(Verdict=frame["Verdict"].str.replace(_UNITS, "", regex=True))
+        st.dataframe(shown, hide_index=True, column_config=config, height=38 + 35 * min(len(frame), _MAIN + 1))
         if full is not None:
             if comparison:
                 st.caption(wording.plain(comparison))
             everything = functools.partial(numbers_table, view, start, answer, full)
             downloads.buttons(view.file("numbers"), everything, title="Numbers")
-        explanations.show(READ_OUTS if view.run is None else HEADS)
 
 
 def _shown(annotations: Annotations, start: Answer, answer: Answer, full: Full | None) -> pd.DataFrame:
@@ -376,11 +363,11 @@ def spectrum(view: View, start: Answer, answer: Answer) -> None:
         figure_card(
             view,
             "spectrum",
-            plots.spectrum(start.ev, answer.ev, answer.d),
+            plots.spectrum(start.ev, answer.ev, answer.d).update_layout(height=250),
             f"n = {answer.n:,}, {shape} · {' and '.join(dict.fromkeys([NO_STEPS, view.chain]))}",
             words=f"Explained variance of the first {length} of {answer.d} components without and with the transforms",
             title="Explained variance, before and after",
-            caption=f"{view.cloud(answer.n)}, {shape}; the first {length} components.",
+            caption=f"{view.cloud(answer.n)}, {shape}.",
             explanation=explanations.SPECTRUM,
         )
 
@@ -390,13 +377,55 @@ def figure_card(view: View, name: str, figure: go.Figure | Prepared, about: str,
     draw(figure, key=f"{PREFIX}{name}", name=view.file(name), about=f"{view.source} · {about}", **parts)
 
 
+def correlations(view: View) -> None:
+    """|ρ| before and after; both in the order of the dimensions before, if the chain keeps their number."""
+    clouds = [view.engine.image(chain) for chain in ((), view.steps)]
+    images = [cloud.image(cloud.validation) for cloud in clouds]
+    if max(image.shape[1] for image in images) > _MOST_DIMENSIONS:
+        view.slow.caption(f"Correlations are shown for up to {_MOST_DIMENSIONS:,} dimensions.")
+        return
+    order = _order(f"{view.engine.key}|{view.source}", images[0])
+    with view.slow:
+        with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+            st.markdown("**Correlation of dimensions, before and after**", width="content")
+            explanations.show(explanations.MATRIX)
+        for column, name, image, chain in zip(
+            st.columns(2, gap="large"), ("before", "after"), images, (NO_STEPS, view.chain), strict=True
+        ):
+            with column:
+                cells = np.nan_to_num(np.asarray(metrics.abs_correlation(image)))
+                own = order if len(order) == len(cells) else np.asarray(metrics.correlation_order(cells))
+                mean = wording.number((cells.sum() - np.trace(cells)) / max(1, len(cells) * (len(cells) - 1)), 3)
+                about = f"{view.source} · n = {len(image):,}, d = {len(cells)} · {chain}"
+                sigma = image.std(axis=0).astype("<f4").tobytes()
+                cloud_matrix(
+                    {"matrix": arrays.in_order(cells, own), "order": own.astype("<i4").tobytes(), "sigma": sigma},
+                    key=f"{PREFIX}correlation_{name}",
+                    name=view.file(f"correlation_{name}"),
+                    about=about,
+                    words=f"Absolute correlation of {len(cells)} dimensions, {name}: {chain}; mean {mean} off the diagonal",
+                    mean=mean,
+                    compact=True,
+                )
+                st.caption(wording.plain(f"{name.capitalize()}: mean |ρ| off the diagonal {mean}."))
+
+
+_MOST_DIMENSIONS: Final = 1_024
+"""The order of more dimensions takes seconds."""
+
+
+@st.cache_data(show_spinner=False, max_entries=16)
+def _order(key: str, _image: NDArray[Any]) -> NDArray[np.int64]:
+    return np.asarray(metrics.correlation_order(np.nan_to_num(np.asarray(metrics.abs_correlation(_image)))))
+
+
 def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> None:
     """Both maps. The map without transform never changes, so it is not redrawn."""
     embeddings = view.embeddings
     names = list(embeddings.facts["label_names"]) if embeddings.facts["kind"] == "classification" else []
     n = len(embeddings.labels)
     sample = f"{DRAWN:,} of them, drawn at random with seed 0" if n > DRAWN else "all of them"
-    with view.figures:
+    with view.slow:
         for column, name, title, shown, d, chain in zip(
             st.columns(2, gap="large"),
             ("map_before", "map_after"),
@@ -458,7 +487,7 @@ def cosines(view: View, first: Full, full: Full) -> None:
     """Cosines of random pairs and of nearest rows."""
     if first.cosines is None or full.cosines is None:
         return
-    with view.figures:
+    with view.slow:
         figure_card(
             view,
             "cosines",

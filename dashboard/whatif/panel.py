@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard.components.copy_link import copy_link
 from dashboard.inputs import vectors_form
-from dashboard.shared import exported, forms
+from dashboard.shared import choosing, exported, forms
 from dashboard.whatif import curves, drawing, export_panel, form, waiting
 from dashboard.whatif.drawing import View
 from dashboard.whatif.form import PREFIX
@@ -24,6 +24,11 @@ from isoviz.whatif.embeddings import Cloud
 from isoviz.whatif.engine import engine_of
 from isoviz.whatif.images import NotReadyError
 from isoviz.whatif.scheduler import Rank
+
+MEASURES, CURVE = "All measures", "One parameter, all its values"
+TABS, OF_SETS = (MEASURES,), (CURVE,)
+"""Titles of the tabs below the pictures: of all clouds, and of sets of vectors only. `View.tabs` holds their containers; only the open
+one needs to be filled."""
 
 
 def draw(run: RunRow | None, key: str, part: Cloud | Part = "shown") -> None:
@@ -41,34 +46,31 @@ def draw(run: RunRow | None, key: str, part: Cloud | Part = "shown") -> None:
         engine = engine_of(key, part)
     except KeyError:  # evicted from the cache since the page was drawn
         st.rerun()
-    top = st.container()
-    left, right = st.columns([2, 3], gap="large")
-    with left:
-        st.header("Transforms, in this order", anchor=False)
+    left, right = st.columns([2, 5], gap="large")
+    with left, st.container(key=PREFIX + "sticky"):  # stays in view: see `app.css`
+        st.markdown("**Transforms, in this order**")
         steps = form.editor(engine.train.shape[1])
+        if steps is not None:
+            with st.container(horizontal=True, gap="small"):
+                copy_link(key=PREFIX + "link")
+                with st.popover("As Python", icon=":material/code:"):
+                    st.caption("The same numbers in a notebook" + ("." if run else " on this machine."))
+                    st.code(notebook.source(engine, steps), language="python", wrap_lines=True)
     if steps is None:
         right.caption("Fix the step on the left to see its numbers.")
         return
-    card = None
-    if run is None:
-        with top:
-            st.header("Does the transform help?", anchor=False)
-            card = Card(engine, steps)
     with right:
-        st.header("Effect of the transforms", anchor=False)
-        summary, numbers = st.empty(), st.empty()
-    with left, st.container(horizontal=True, gap="small"):
-        copy_link(key=PREFIX + "link")
-        with st.popover("As Python", icon=":material/code:"):
-            st.caption("The same numbers in a notebook" + ("." if run else " on this machine."))
-            st.code(notebook.source(engine, steps), language="python", wrap_lines=True)
-    view = View(engine, run, steps, summary, numbers, st.empty(), st.container(), st.container())
+        card = Card(engine, steps) if run is None else None
+        summary, figures, table, slow = st.empty(), st.container(), st.empty(), st.container()
+        titles = [*TABS, *(OF_SETS if run is None else ())]
+        tabs = choosing.tabs(titles, PREFIX + "tab")
+        view = View(engine, run, steps, summary, tabs[MEASURES].empty(), table, figures, slow, tabs, st.container())
     try:
         _follow(view, card, f"{key}|{part}")
     except InputError as error:  # the chain cannot be applied
         with left:
             forms.show_error(forms.sentence(error))
-        numbers.caption("Fix the step on the left to see these numbers.")
+        view.numbers.caption("Fix the step on the left to see these numbers.")
         summary.empty()
 
 
@@ -86,14 +88,14 @@ def _follow(view: View, card: Card | None, key: str) -> None:
     start, answer = both
     waiting.release_previous(None)
     first, full = engine.cached_full(()), engine.cached_full(steps)
-    drawing.numbers(view, start, answer, first, full)
+    drawing.spectrum(view, start, answer)
     curve = None
-    if card is None:
-        drawing.spectrum(view, start, answer)
-    else:
+    if card is not None:
         card.fill(full if first is not None else None)  # with all numbers it has buttons, which are drawn once
-        with view.figures:
-            curve = curves.controls(view)
+        if (tab := view.tabs[CURVE]).open:
+            with tab:
+                curve = curves.controls(view)
+    drawing.numbers(view, start, answer, first, full)
     if first is None or full is None:
         drawing.table(view, start, answer, None)
         full = waiting.wait_for(
@@ -110,6 +112,7 @@ def _follow(view: View, card: Card | None, key: str) -> None:
             card.fill(full)
     drawing.summary(view, start, answer, full)
     drawing.table(view, start, answer, full)
+    drawing.correlations(view)
     if card is None:
         drawing.maps(view, start, answer, first, full)
     else:

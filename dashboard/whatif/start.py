@@ -45,6 +45,7 @@ def from_vectors() -> bool:
         key=PREFIX + "from",
         bind="query-params",
         help="A run brings its rows, labels and trained head. Vectors or texts need no run.",
+        label_visibility="collapsed",
     )
     return selected == VECTORS
 

@@ -130,7 +130,7 @@ def test_the_pages(visit: Callable[[str], Page], with_examples: Server) -> None:
     for number, (path, seen) in enumerate(pages):
         visit(f"{with_examples.url}/{path}")
         expect(page.locator(seen).first).to_be_visible()
-        expect(page.get_by_test_id("stSidebarNav").get_by_role("listitem")).to_have_count(14)
+        expect(page.get_by_test_id("stSidebarNav").get_by_role("listitem")).to_have_count(11)
         expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
         page.wait_for_load_state("networkidle")
         themes = THEMES if path in ("explore", "train", "live") else THEMES[number % 2 :][:1]  # others by turns

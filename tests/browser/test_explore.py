@@ -31,10 +31,11 @@ def test_look_progress_profile_and_the_same_by_its_address(server: Server, open_
     expect(page.get_by_role("progressbar").first).to_be_visible()
     expect(page.get_by_role("button", name="Stop")).to_be_visible()
 
-    expect(page.get_by_role("heading", name="Layer by layer")).to_be_visible(timeout=LONG)
+    expect(page.get_by_text("Layer by layer")).to_be_visible(timeout=LONG)
     expect(page.get_by_role("progressbar")).to_have_count(0, timeout=LONG)
-    expect(page.locator(".js-plotly-plot")).to_have_count(2)  # the other sections are folded
-    page.locator(".st-key-explore_show_figures summary").click()
+    expect(page.locator(".js-plotly-plot")).to_have_count(3)  # with the map; the other sections are tabs
+    expect(page.get_by_label("Rows", exact=True)).to_be_hidden()  # the fields have folded into one line
+    page.get_by_role("tab", name="Means, spreads and cosines").click()
     expect(page.locator(".js-plotly-plot")).to_have_count(6)
     shown = stable(page, lambda: lines(page))
     depth = shown[0][1][-1]
@@ -43,11 +44,11 @@ def test_look_progress_profile_and_the_same_by_its_address(server: Server, open_
     assert all(known >= depth for _, _, known in shown)
 
     page.locator(".st-key-explore_pooling").get_by_text("mean", exact=True).click()
-    expect(page.get_by_role("heading", name=f"Layer {depth}, mean of the tokens")).to_be_visible()
-    for written in ("explore_rows=100", "explore_pooling=mean", "explore_show_figures=true"):
+    expect(page.get_by_text(f"100 rows · layer {depth}, mean of the tokens")).to_be_visible()
+    for written in ("explore_rows=100", "explore_pooling=mean", "explore_tab=Means"):
         expect(page).to_have_url(re.compile(written))
 
     other = open_tab(page.url, dark=True, width=390)  # a telephone, at night: nothing is computed again
-    expect(other.get_by_role("heading", name=f"Layer {depth}, mean of the tokens")).to_be_visible()
+    expect(other.get_by_text(f"100 rows · layer {depth}, mean of the tokens")).to_be_visible()
     becomes(other, lambda: lines(other), shown)
     becomes(other, lambda: fits(other), True)

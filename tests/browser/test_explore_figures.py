@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from dashboard.server import routes
-from tests.browser.conftest import EVERY_SECTION, LONG, OpenTab, Server, keep_view
+from tests.browser.conftest import LONG, OpenTab, Server, keep_view
 
 ROWS = 60
 FIGURES = [
@@ -15,8 +15,6 @@ FIGURES = [
     "mean_activation",
     "sigma_histogram",
     "cosine_histogram",
-    "similarity_layers",
-    "output",
 ]
 
 FILLED = """frame => {
@@ -33,7 +31,7 @@ def _a_view(server: Server) -> None:
 
 
 def test_figures_need_the_small_script_and_are_redrawn_in_place(server: Server, open_tab: OpenTab) -> None:
-    page = open_tab(f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)
+    page = open_tab(f"{server.url}/explore?explore_rows={ROWS}&explore_tab=Means,+spreads+and+cosines", width=1440)
     expect(page.locator(".ivz-figure-frame .main-svg:first-child")).to_have_count(len(FIGURES), timeout=LONG)
     expect(page.locator(".ivz-map-plot .main-svg").first).to_be_visible(timeout=LONG)
     assert page.evaluate(ASKED, routes.plotly_path()) is None  # the map needs only the basic script, too
@@ -49,7 +47,7 @@ def test_figures_need_the_small_script_and_are_redrawn_in_place(server: Server, 
         " return isovizBasicPlotly.relayout(plot, {'xaxis.range': [1, 2]}).then(() => true); }"
     )
     page.locator(".st-key-explore_pooling").get_by_text("mean", exact=True).click()
-    expect(page.get_by_role("heading", name="Layer 4, mean of the tokens")).to_be_visible()
+    expect(page.get_by_text("layer 4, mean of the tokens")).to_be_visible()
     sizes = "plot => plot._fullData.map(t => Math.max(...t.marker.size))"
     page.wait_for_function(
         f"() => ({sizes})(document.querySelector('.st-key-explore_profile .js-plotly-plot'))[1] === 13"
@@ -57,9 +55,11 @@ def test_figures_need_the_small_script_and_are_redrawn_in_place(server: Server, 
     assert plot.get_attribute("data-mark") == "same node"
     assert plot.evaluate("plot => plot._fullLayout.xaxis.range") == [1, 2]  # zoomed still
 
+    page.locator(".st-key-explore_enlarge_map button").click()
     page.locator(".st-key-explore_size").get_by_text("3-D", exact=True).click()
     expect(page.locator(".ivz-map-plot .gl-container canvas").first).to_be_visible(timeout=LONG)
     assert page.evaluate("Boolean(isovizBasicPlotly.react) && Plotly !== isovizBasicPlotly")  # each under its own name
+    page.locator(".st-key-explore_enlarge_map button").click()
     page.locator(".st-key-explore_size").get_by_text("2-D", exact=True).click()
     expect(page.locator(".ivz-map-points")).to_be_visible()
 

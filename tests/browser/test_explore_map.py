@@ -86,7 +86,7 @@ def draw_around(page: Page) -> None:
 def test_film_moves_the_points_keeps_what_is_selected_and_is_saved(
     server: Server, open_tab: OpenTab, tmp_path: Path
 ) -> None:
-    query = f"explore_rows={ROWS}&explore_size=layer+film&explore_pooling=mean&explore_show_correlations=true"
+    query = f"explore_rows={ROWS}&explore_size=layer+film&explore_pooling=mean&explore_large=map"
     page = open_tab(f"{server.url}/explore?{query}", width=1440)
     expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=LONG)
     draw_around(page)
@@ -145,7 +145,7 @@ def test_film_moves_the_points_keeps_what_is_selected_and_is_saved(
 
 
 def test_lasso_own_sentence_address_and_files(server: Server, open_tab: OpenTab, tmp_path: Path) -> None:
-    page = open_tab(f"{server.url}/explore?explore_rows={ROWS}", width=1440)
+    page = open_tab(f"{server.url}/explore?explore_rows={ROWS}&explore_large=map", width=1440)
     expect(page.locator(".ivz-map-plot .main-svg").first).to_be_visible(timeout=LONG)
     draw_around(page)
     selected = page.get_by_text(f"of {ROWS} points selected")

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from isoviz.exploring import results
 from isoviz.exploring.results import ViewResult
-from tests.browser.conftest import BRIGHTNESS, EVERY_SECTION, LONG, OpenTab, Server, becomes, fits, hovered, keep_view
+from tests.browser.conftest import BRIGHTNESS, LONG, OpenTab, Server, becomes, fits, hovered, keep_view
 
 ROWS = 60
 
@@ -37,7 +37,7 @@ def ready(page: Page, count: int) -> list[Locator]:
 def test_matrices_tell_and_save_what_is_stored_in_one_order_or_their_own(
     server: Server, view: ViewResult, open_tab: OpenTab, tmp_path: Path
 ) -> None:
-    address = f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}&explore_views=2&explore2_rows={ROWS}&explore2_layer=1"
+    address = f"{server.url}/explore?explore_rows={ROWS}&explore_large=correlation&explore_views=2&explore2_rows={ROWS}&explore2_layer=1"
     page = open_tab(f"{address}&explore_order=as+in+view+1", width=1440)
     first, second = ready(page, 2)
     cells, order = view.matrix(4, "cls")

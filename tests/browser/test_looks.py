@@ -81,3 +81,48 @@ def test_a_press_on_a_mark_opens_its_run_also_on_a_phone(server: Server, open_ta
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.wait_for_function("() => location.pathname.endsWith('/run') && location.search.startsWith('?id=')")
     expect(page.get_by_role("heading", level=1)).to_contain_text("on demo/acceptability")
+
+
+CROSSINGS = """() => {
+  const apart = (a, b) => a.right - b.left < 1 || b.right - a.left < 1 || a.bottom - b.top < 1 || b.bottom - a.top < 1;
+  return [...document.querySelectorAll(".js-plotly-plot")].flatMap((plot) => {
+    const near = plot.closest(".stVerticalBlock, .ivz-figure") ?? plot;
+    const boxes = (selector, of) => [...of.querySelectorAll(selector)].map((one) => one.getBoundingClientRect()).filter((box) => box.width);
+    const tools = boxes(".modebar-group", plot);
+    const legends = boxes(".legend", plot);
+    const others = [...boxes(".xtitle, .ytitle", plot), ...boxes("select, button:not(.modebar-btn), input, h2", near)];
+    const name = plot.closest("[class*=st-key-]")?.className.match(/st-key-\\S+/)?.[0];
+    const crossing = (some, any) => some.some((box) => any.some((other) => !apart(box, other)));
+    return [
+      ...(crossing(tools, legends) ? [`${name}: tools over legend`] : []),
+      ...(crossing(tools, others) ? [`${name}: tools over others`] : []),
+      ...(crossing(legends, others) ? [`${name}: legend over others`] : []),
+    ];
+  });
+}"""
+CROSSING_WIDTHS = "[...document.querySelectorAll('.js-plotly-plot')].map((plot) => plot.clientWidth)"
+
+
+def test_toolbars_legends_and_selectors_never_overlap(with_examples: Server, open_tab: OpenTab) -> None:
+    pages = {
+        "explore": ".ivz-map-plot .main-svg",
+        "explore?explore_views=2&explore2_layer=1": ".ivz-map-plot .main-svg",
+        "whatif": ".st-key-whatif_map_after .main-svg",
+        "ruler": ".ivz-figure-frame .main-svg",
+        "tradeoffs": ".ivz-figure-frame .main-svg",
+        "results": ".ivz-figure-frame .main-svg",
+        "papers?study=istar-figure-3": ".ivz-figure-frame .main-svg",
+        "live": "[data-figure=isotropy] .main-svg",
+    }
+    page = open_tab("about:blank", width=1440)
+    for path, seen in pages.items():
+        page.goto(f"{with_examples.url}/{path}")
+        expect(page.locator(seen).first).to_be_visible()
+        expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+        for width in (1440, 820, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            stable(
+                page, lambda: page.evaluate("[...document.querySelectorAll('.js-plotly-plot')].map(p => p.clientWidth)")
+            )
+            assert (path, width, page.evaluate(CROSSINGS)) == (path, width, [])
+        page.set_viewport_size({"width": 1440, "height": 900})

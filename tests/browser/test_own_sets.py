@@ -48,7 +48,7 @@ def test_vectors_with_labels_are_uploaded_coloured_transformed_and_restored(
     expect(upload).to_be_attached(timeout=LONG)
     upload.set_input_files(write(tmp_path / "mine.parquet", 5_000, 96))
     print(f"first picture of 5,000 vectors {drawn(page, 5_000):.2f} s after the upload began")
-    expect(page.get_by_text("5,000 vectors of 96 dimensions, with label").first).to_be_visible()
+    expect(page.get_by_text("mine.parquet · 5,000 vectors")).to_be_visible()
     becomes(page, lambda: page.evaluate(COLOURS), 3)
     expect(page).to_have_url(re.compile("explore_vectors=[0-9a-f]{32}"))
 

@@ -34,14 +34,10 @@ def key_for(request: ViewRequest) -> str:
     return key_of(request, sources.resolve(request.model), rows_of(request.task, request.data))
 
 
-OPEN = {f"explore_show_{name}": "true" for name in ("figures", "correlations", "similarity", "output")}
-"""Sections of Explore that begin folded."""
-
-
 def address(request: ViewRequest, **more: str) -> dict[str, str]:
     data = {f"explore_data.{request.task}": request.data} if request.data else {}
     query = {"explore_model": request.model, "explore_task": request.task, "explore_rows": str(request.max_rows)}
-    return {**query, **data, **OPEN, **more}
+    return {**query, **data, **more}
 
 
 def keep(made: tuple[ViewRequest, dict, dict]) -> ViewResult:  # type: ignore[type-arg]

@@ -17,7 +17,10 @@ def experiment(store: Store, name: str = "λ & friends") -> None:
 def test_an_empty_store_offers_the_next_step(open_page: OpenPage) -> None:
     page = open_page("experiments")
     assert not page.exception and "No experiment yet" in texts(page)
-    assert [link.value for link in page.page_link] == ["Set up an experiment"]
+    assert [link.value for link in page.page_link] == [
+        *("Results", "Experiments", "Trade-offs"),
+        "Set up an experiment",
+    ]
 
 
 def test_every_experiment_is_listed_with_how_far_it_is(open_page: OpenPage, store: Store) -> None:

@@ -112,8 +112,8 @@ def test_axes_side_by_side_are_cut_the_same_way() -> None:
 
 def test_all_layers_are_drawn_behind_the_chosen_one() -> None:
     curves = {0: np.array([0.5, 1.0]), 1: np.array([0.9, 1.0]), 2: np.array([np.nan, np.nan])}
-    faint, even, own = figures.spectrum(curves, 1, "cls", d=4).data
-    assert own.y == (0.9, 1.0) and even.y == (0.25, 0.5)
+    faint, even, own, shares = figures.spectrum(curves, 1, "cls", d=4).data
+    assert shares.y == pytest.approx((0.9, 0.1)) and own.y == (0.9, 1.0) and even.y == (0.25, 0.5)
     assert faint.y == (0.5, 1.0, None, None, None, None)
 
 
@@ -132,7 +132,7 @@ def test_first_directions_get_room_on_a_logarithmic_axis() -> None:
     low, high = figure.layout.xaxis.range
     assert figure.layout.xaxis.type == "log" and low <= 0 and high == pytest.approx(np.log10(200), abs=0.05)
     assert figures.spectrum({0: curve}, 0, "cls", d=768).layout.xaxis.type is None
-    assert [trace.name for trace in figure.data] == ["isotropic, k/d", "these vectors"]
+    assert [trace.name for trace in figure.data] == ["isotropic, k/d", "these vectors", "share of direction k"]
     short = figures.spectrum({0: curve[:5]}, 0, "cls", d=5, log=True)
     figures.share_axes([figure, short])
     assert short.layout.xaxis.range == figure.layout.xaxis.range  # both in powers of ten

@@ -97,24 +97,23 @@ def line_around(page: AppTest, corners: list[tuple[float, float]]) -> str:
 def test_a_folded_section_computes_nothing_and_keeps_its_fields(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = opened(explore_ev_axis="log axis")
+    page = opened(explore_tab="Means, spreads and cosines", explore_ev_axis="log axis")
     every = len(drawn(page))
     with monkeypatch.context() as folded:
-        folded.setattr(sections, "_figures", None)
+        folded.setattr(sections, "cloud_figures", None)
         folded.setattr(similarity, "matrix", None)
         st.cache_data.clear()
-        for name in ("explore_show_figures", "explore_show_similarity"):
-            del page.query_params[name]
-            page.session_state[name] = False
-        assert errors(page.run()) == [] and len(drawn(page)) == every - 5
-        assert "explore_show_figures" not in page.query_params
-    page.session_state["explore_show_figures"] = True
-    assert errors(page.run()) == [] and len(drawn(page)) == every - 1
+        del page.query_params["explore_tab"]
+        page.session_state["explore_tab"] = "Rogue dimensions"
+        assert errors(page.run()) == [] and len(drawn(page)) == every - 3
+        assert "explore_tab" not in page.query_params
+    page = opened(explore_show_figures="true", explore_ev_axis="log axis")  # a link from before there were tabs
+    assert errors(page) == [] and len(drawn(page)) == every and not page.toast
     assert page.segmented_control(key="explore_ev_axis").value == "log axis"
 
 
 def test_every_point_is_drawn_where_pca_puts_it_and_pictures_name_their_cloud(opened: Opened, view: ViewResult) -> None:
-    page = opened(explore_layer="1", explore_pooling="mean")
+    page = opened(explore_layer="1", explore_pooling="mean", explore_tab="Means, spreads and cosines")
     assert errors(page) == []
     (data,) = figures(page)
     figure = json.loads(data["figure"])
@@ -126,14 +125,12 @@ def test_every_point_is_drawn_where_pca_puts_it_and_pictures_name_their_cloud(op
     assert "Layer 1, mean; 24 points, d = 128" in texts(page)
     source = "demo/tiny-bert · demo/acceptability · validation · "
     about = {data["name"].split("-validation-")[-1]: data["about"] for data in components(page) if "about" in data}
-    assert len(about) == 9
-    assert about.pop("similarity-mean") == f"CKA of layers 0 to 4 of {source.removesuffix(' · ')}, mean"
+    assert len(about) == 7
     assert about.pop("pca-layer1-mean") == source + "layer 1 · mean · 24 points, d = 128"
     of_tokens = view.entry(1, "tokens").n
     assert about.pop("profile-layer1-mean") == (
         f"{source}layers 0 to 4 · cls: n = 24; mean: n = 24; tokens: n = {of_tokens} · d = 128"
     )
-    assert "N = 5,600 rows of d = 128" in about.pop("output-matrix")
     assert set(about.values()) == {source + "layer 1 · mean · n = 24, d = 128"}
 
 
@@ -290,10 +287,9 @@ def test_line_on_another_map_stays_in_the_address(opened: Opened) -> None:
 
 def test_views_side_by_side_on_the_same_axes(opened: Opened, view: ViewResult) -> None:
     second = {"explore2_layer": "1", "explore2_pooling": "mean", "explore2_rows": str(ROWS)}
-    page = opened(explore_views="2", **second)
-    assert len(page.dataframe) == 1 and texts(page).count("| as defined |") == 1  # both views are of the same thing
+    page = opened(explore_views="2", explore_tab="Means, spreads and cosines", **second)
     charts = drawn(page)
-    assert errors(page) == [] and len(charts) == 14 and len(figures(page)) == 2
+    assert errors(page) == [] and len(charts) == 10 and len(figures(page)) == 2
     for left, right in zip(charts[0:10:2], charts[1:10:2], strict=True):
         assert left["layout"]["yaxis"]["range"] == right["layout"]["yaxis"]["range"]
     first, other = (json.loads(data["figure"])["layout"] for data in figures(page))
@@ -306,6 +302,10 @@ def test_views_side_by_side_on_the_same_axes(opened: Opened, view: ViewResult) -
     assert [data["order"] for data in matrices(page)] == [None, clouds[0]]
     forms_named = [place.value for place in page.markdown if place.value in ("**View 1**", "**View 2**")]
     assert forms_named[:2] == ["**View 1**", "**View 2**"]
+    page = opened(explore_views="2", explore_tab="All numbers", **second)
+    assert errors(page) == [] and len(page.dataframe) == 1  # both views are of the same thing
+    page = opened(explore_views="2", explore_tab="Output matrix", **second)
+    assert texts(page).count("| as defined |") == 1
     assert "**Views 1, 2**: demo/tiny-bert" in texts(page)  # one output matrix: it is the model's
     assert "N = 5,600 rows of d = 128 numbers" in texts(page)
 

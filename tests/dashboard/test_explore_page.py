@@ -81,9 +81,9 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
     early |= {"layers": None, "shrinkage": {"reason": "it is still being computed, from training tokens"}}
     results.STORE.publish(key, early, arrays)
     put_job(VIEW, key, "running", progress=Progress(700, 1000, "looking for neighbours (TwoNN), 3 of 9 clouds"))
-    at = address(request, explore_measure="Intrinsic dimension (TwoNN)")
+    at = address(request, explore_tab="All numbers", explore_measure="Intrinsic dimension (TwoNN)")
     page = open_page("explore", **at)
-    assert errors(page) == [] and len(drawn(page)) == 6
+    assert errors(page) == [] and len(drawn(page)) == 2
     assert "neighbours (TwoNN), 3 of 9 clouds" in page.get("progress")[0].proto.text.replace("\\", "")
     slow = [metrics.get(slug).title for slug in measuring.slow_metrics()]
     assert f"Still being computed: {', '.join(slow)}, output matrix, IsoScore*." in texts(page)
@@ -92,7 +92,7 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
     assert page.button(key="explore_stop")
     queue.stop(VIEW, key)  # AppTest cannot press in a page whose model is a folder
     page = open_page("explore", **at)
-    assert errors(page) == [] and len(drawn(page)) == 6 and not page.button(key="explore_look").disabled
+    assert errors(page) == [] and len(drawn(page)) == 2 and not page.button(key="explore_look").disabled
     results.STORE.publish(key, facts, {})
     page = open_page("explore", **at)
     assert not page.get("progress") and "Still being computed" not in texts(page)
@@ -119,15 +119,16 @@ def test_failed_job_is_reported_beside_its_field(open_page: OpenPage) -> None:
 
 
 def test_finished_view_is_shown_at_once_with_its_numbers(opened: Opened, kept_view: ViewResult) -> None:
-    page = opened()
+    page = opened(explore_tab="Similarity of layers")
     assert errors(page) == [] and "Pick a model and a task, then press Analyse" not in texts(page)
-    assert len(drawn(page)) == 6  # the map and the matrix are components
+    assert len(drawn(page)) == 3  # the map and the matrix are components
     markers = [chart["data"][0].get("marker", {}) for chart in drawn(page)]
     (compared,) = [marker["color"] for marker in markers if marker.get("symbol") == "square" and "cmin" in marker]
     clouds = [kept_view.points(layer, "cls") for layer in range(kept_view.depth + 1)]
     expected = similarity.matrix(clouds, clouds, "cka")  # before the first layer, all first tokens are one point
     assert np.isnan(expected).any() and np.isfinite(expected[1:, 1:]).all()
     np.testing.assert_allclose(compared, expected[~np.isnan(expected)], atol=1e-4)
+    page = opened(explore_tab="All numbers")
     shown = page.dataframe[0].value
     assert len(shown) == 10 and list(shown.columns) == list(numbers.headings().values())
     entry = kept_view.entry(2, "cls")
@@ -139,7 +140,7 @@ def test_finished_view_is_shown_at_once_with_its_numbers(opened: Opened, kept_vi
 
 
 def test_across_layers_shows_entropy_and_what_each_layer_keeps(opened: Opened, kept_view: ViewResult) -> None:
-    page = opened(explore_show_across="true", explore_pooling="mean", explore_measure="Prompt entropy")
+    page = opened(explore_tab="Across layers", explore_pooling="mean", explore_measure="Prompt entropy")
     assert errors(page) == []
     lines = {trace["name"]: trace["y"] for chart in drawn(page) for trace in chart["data"] if "name" in trace}
     clouds = [kept_view.points(layer, "mean") for layer in range(kept_view.depth + 1)]
@@ -150,7 +151,7 @@ def test_across_layers_shows_entropy_and_what_each_layer_keeps(opened: Opened, k
     np.testing.assert_allclose(lines["tokens of a text"], entropies)
     assert f"share most neighbours with layer {kept.choice}" in texts(page)
     assert "is a measure of pooling tokens" in texts(page)
-    page = opened(explore_show_across="true", explore_pooling="tokens")
+    page = opened(explore_tab="Across layers", explore_pooling="tokens")
     assert errors(page) == [] and "a pooling that every layer has" in texts(page)
 
 
@@ -163,7 +164,7 @@ def test_measure_layer_and_pooling_live_in_the_address(opened: Opened, kept_view
     assert profile["layout"]["yaxis"]["title"]["text"] == "Mean cosine"
     lines = {trace["name"]: trace["y"] for trace in profile["data"]}
     assert lines["first token [CLS]"] == [kept_view.entry(layer, "cls").number("mean_cosine") for layer in range(3)]
-    assert "Layer 1, mean of the tokens" in texts(page)
+    assert "24 rows · layer 1, mean of the tokens" in texts(page)
 
 
 def test_unknown_parts_of_an_address_are_reported(opened: Opened) -> None:
@@ -224,7 +225,7 @@ def test_a_sentence_transformers_model_is_shown_with_the_vectors_it_gives(
     results.STORE.publish(key, facts, arrays)
     page = open_page("explore", **address(request), explore_layer="1")
     assert errors(page) == []
-    assert "Layer 2, sentence vector" in [title.value for title in page.header]  # whatever layer the address names
+    assert "layer 2, sentence vector" in texts(page)  # whatever layer the address names
     assert "Transformer → Pooling (mean) → Dense → Normalize" in texts(page)
 
 
@@ -251,7 +252,7 @@ def test_limits_of_the_numbers_are_stated_beside_them(opened: Opened, kept_view:
     note = "below 5: IsoScore, participation ratio"
     page = opened()
     assert errors(page) == [] and "Cannot see the mean" in texts(page)
-    assert "This checkpoint is an encoder alone" in texts(page)  # below "Output matrix"
+    assert "This checkpoint is an encoder alone" in texts(opened(explore_tab="Output matrix"))
     n, d = kept_view.entry(2, "cls").n, kept_view.entry(2, "cls").d
     assert note in texts(page) and f"Reads high with so few points: n/d = {n / d:.2g}." in texts(page)
     page = opened(explore_measure="Length of the mean vector")
@@ -263,6 +264,7 @@ def test_limits_of_the_numbers_are_stated_beside_them(opened: Opened, kept_view:
 
 def test_isoscore_star_of_every_layer_and_of_all_together(opened: Opened, kept_view: ViewResult) -> None:
     chosen = {"explore_measure": "IsoScore*", "explore_layer": "1", "explore_pooling": "tokens"}
+    chosen["explore_tab"] = "All numbers"
     page = opened(**chosen)
     assert errors(page) == []
     together = kept_view.together
@@ -284,7 +286,7 @@ def test_isoscore_star_of_every_layer_and_of_all_together(opened: Opened, kept_v
     assert last["IsoScore*"] == together.number("isoscore_star") and last["n"] == together.n
     assert shown["Layer"].isna().sum() == 1 and "as one cloud" in read
     page = opened(explore_measure="IsoScore*")
-    assert errors(page) == [] and "Layer 2, cls: undefined" in texts(page)
+    assert errors(page) == [] and "IsoScore* undefined (n = " in texts(page)
     assert "IsoScore* is undefined: Σ_S is of training tokens" in texts(page)
 
 
@@ -349,8 +351,8 @@ def test_numbers_behind_the_figures_are_files(opened: Opened, kept_view: ViewRes
     assert (cosines["at"].min(), cosines["at"].iloc[100], cosines["value"].sum()) == (-1, 0, pairs)
     back = pd.read_parquet(io.BytesIO(downloads.parquet(table)))
     pd.testing.assert_frame_equal(back, table)
-    offered = [button.proto.label for button in opened().get("download_button")]
-    assert offered.count("Parquet") == offered.count("CSV") >= 3  # of the map, of these figures, of all numbers
+    offered = [button.proto.label for button in opened(explore_tab="Means, spreads and cosines").get("download_button")]
+    assert offered.count("Parquet") == offered.count("CSV") >= 2  # of the map and of these figures
 
 
 def test_downloads_hold_every_number(kept_view: ViewResult) -> None:

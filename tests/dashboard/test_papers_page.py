@@ -147,7 +147,8 @@ def test_the_page_opens_on_every_claim_with_its_verdict_a_square_and_a_link(
     some_runs(store, 5)
     page = open_page("papers")
     assert not page.exception
-    frame = page.dataframe[0].value.set_index("Claim")
+    frame = pd.concat(table.value for table in page.dataframe).set_index("Claim")
+    assert len(page.dataframe) == 4  # one tab for each paper
     every = list(dict.fromkeys(entry.study for entry in studies.listed()))
     assert list(frame.index) == [claim.sentence for study in every for claim in study.claims]
     line = frame.loc["Isotropy and performance are inversely related."]
@@ -157,7 +158,7 @@ def test_the_page_opens_on_every_claim_with_its_verdict_a_square_and_a_link(
     monkeypatch.setenv("ISOVIZ_EXAMPLES", "on")
     page = open_page("papers")
     (picture,) = drawn(page)
-    frame = page.dataframe[0].value
+    frame = pd.concat(table.value for table in page.dataframe)
     squares = picture["data"]
     shown = {trace["name"].partition(" ")[2]: len(trace["x"]) for trace in squares if trace["x"]}
     assert shown == frame["Verdict"].value_counts().to_dict() and {"held", "not held", "cannot tell"} <= set(shown)

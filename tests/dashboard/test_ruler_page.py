@@ -122,9 +122,9 @@ def test_the_newest_relation_is_answered_and_named(open_page: OpenPage, jobs_her
     labels, queries = ["a", "b", "c"] * 20, [f"r{row},r{row + 30},1" for row in range(30)]
     files = {"labels": ["label", *labels], "queries": ["query,document,relevance", *queries]}
     answered = {
-        "labels": ("rows with the same label", "Related pairs: rows with the same label (3 labels)."),
+        "labels": ("same label", "Related pairs: rows with the same label (3 labels)."),
         "queries": (
-            "queries with their documents",
+            "queries and documents",
             "Related pairs: queries and the documents that are relevant to them.",
         ),
     }

@@ -4,6 +4,7 @@
 const LEVELS = 24; // of depth; distant points are smaller and fainter
 const PAINTING = 25; // milliseconds of painting points, after which the others wait for the next frame
 const ROUND_STEPS = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
+const SHIFTED = 9; // where few controls, but the mean shift, are shown: room for its largest value, so that the cloud leaves the origin at one scale
 const CLUSTER_COLOURS = ["#4968f6", "#dd7809", "#1eab48", "#c51711", "#994ebe", "#0c6888", "#d15dc8", "#9d5455", "#7f8691", "#b5a300"];
 
 export class CloudView {
@@ -90,7 +91,8 @@ export class CloudView {
     const lengths = [];
     for (let i = 0; i < coordinates.length; i += step) lengths.push(Math.hypot(coordinates[i], coordinates[i + 1], this.state.view === "plane" ? 0 : coordinates[i + 2]));
     lengths.sort((a, b) => a - b);
-    const extent = 1.05 * (lengths[Math.floor(0.97 * (lengths.length - 1))] || 1);
+    const { hidden, scale } = this.state;
+    const extent = 1.05 * Math.max(lengths[Math.floor(0.97 * (lengths.length - 1))] || 1, hidden?.includes("spectrum") && !hidden.includes("shift") ? SHIFTED * scale : 0);
     if (this.targetReach && extent <= this.targetReach && extent >= 0.55 * this.targetReach) return this.targetReach;
     const unit = 10 ** Math.floor(Math.log10(extent));
     this.targetReach = unit * ROUND_STEPS.find((multiple) => multiple * unit >= extent * 0.999);
