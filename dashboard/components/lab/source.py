@@ -6,14 +6,16 @@ import base64
 import functools
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from dashboard.components import bundle
 from dashboard.components.playground import source
 from isoviz.lessons.state import PARAMETERS, State
-from isoviz.whatif.chains import Step
+
+if TYPE_CHECKING:
+    from isoviz.whatif.chains import Step
 
 LIBRARIES = Path(__file__).with_name("libraries")
 ENCODER = Path(__file__).with_name("encoder")
@@ -24,7 +26,12 @@ def engine() -> str:
     """The computing part with the readers of files, as a classic script without message handling."""
     libraries = (path.read_text("utf-8") for path in sorted(LIBRARIES.glob("*.min.js")))
     own = source.stripped(
-        bundle(*(f"lab/{name}.js" for name in ("kernels", "readers", "written", "encoder", "labels", "own_engine", "frontier")))
+        bundle(
+            *(
+                f"lab/{name}.js"
+                for name in ("kernels", "readers", "written", "encoder", "labels", "own_engine", "frontier")
+            )
+        )
     )
     return "\n".join((*libraries, source.engine(), own))
 
