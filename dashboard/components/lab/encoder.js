@@ -4,7 +4,7 @@ const REMOVED = /[\0\ufffd]|(?![\t\n\r])\p{C}/gu; // unknown and control charact
 const IDEOGRAPHS = /[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\u{20000}-\u{2ceaf}\u{2f800}-\u{2fa1f}]/gu; // each is a word
 const PUNCTUATION = /[!-/:-@[-`{-~]|\p{P}/gu;
 const LONGEST_WORD = 100; // characters; longer ones are no words
-const LARGEST = 127; // of the table's integers, which stand for −1 to 1
+const FULL_SCALE = 127; // of the table's integers, which stand for −1 to 1
 
 export class StaticEncoder {
   // pieces: one a line. npy: a .npy file of int8, (pieces, dimensions).
@@ -23,7 +23,7 @@ export class StaticEncoder {
       const places = this.piecesOf(text);
       sums.fill(0);
       for (const place of places) for (let j = 0; j < d; j += 1) sums[j] += table[place * d + j];
-      for (let j = 0; j < d && places.length; j += 1) values[i * d + j] = sums[j] / (places.length * LARGEST);
+      for (let j = 0; j < d && places.length; j += 1) values[i * d + j] = sums[j] / (places.length * FULL_SCALE);
     }
     return { n: texts.length, d, values };
   }

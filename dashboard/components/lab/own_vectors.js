@@ -68,7 +68,8 @@ export class OwnVectors {
 
   openWritten() {
     const lines = this.written.value.split("\n").map((line) => line.trim()).filter(Boolean);
-    return this.open([new File([lines.map((text) => JSON.stringify({ text })).join("\n") || " "], "typed.jsonl")]);
+    if (lines.length < 2) return this.refuse("Type at least two sentences, each on its own line.");
+    return this.open([new File([lines.map((text) => JSON.stringify({ text })).join("\n")], "your texts.jsonl")]);
   }
 
   // Files that are still read leave those before them on the page.
