@@ -13,16 +13,13 @@ from mkdocs.structure.pages import Page
 
 from isoviz.commands import dashboard
 
-LAB = "lab.html"
-"""The same page as `isoviz page` writes."""
-LLMS = "llms.txt"
+LAB, LLMS = "lab.html", "llms.txt"
 _navigation: list[Navigation] = []
 
 
 def on_files(files: Files, /, *, config: MkDocsConfig) -> Files:
-    """Add the lab page, so that links to it are checked."""
-    page = dashboard.module("export.standalone").render(start="vectors")
-    files.append(File.generated(config, LAB, content=page))
+    """Add the page that `isoviz page` writes; links to it are then checked."""
+    files.append(File.generated(config, LAB, content=dashboard.module("export.standalone").render(start="vectors")))
     return files
 
 
