@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from isoviz.demo import rows_dir
 
 FOLDER = Path(__file__).resolve().parent.parent / "dashboard/components/lab/encoder"
+Encoder = Callable[[list[str]], NDArray[Any]]
 _PIECE = re.compile(r"(?:##)?(?:[a-z0-9]+|[!-~])")
 
 
@@ -44,6 +45,7 @@ def distil(teacher: Any, tokens: int = 8_750, dimensions: int = 128) -> tuple[li
     points = states.double().numpy()
     points -= points.mean(axis=0)
     _, _, directions = np.linalg.svd(points, full_matrices=False)
+    directions *= np.sign(directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)])[:, None]
     weighted = points @ directions[:dimensions].T * np.log1p(ranks)[:, None]
     largest = np.quantile(np.abs(weighted), 0.9999)
     return pieces, np.clip(np.rint(127 * weighted / largest), -127, 127).astype(np.int8)
@@ -66,7 +68,7 @@ def stored() -> tuple[list[str], NDArray[np.int8]]:
     return (FOLDER / "tokens.txt").read_text("ascii").split("\n"), np.load(FOLDER / "tokens.npy")
 
 
-def agreement(encoder: Callable[[list[str]], NDArray[Any]], file: Path) -> float:
+def agreement(encoder: Encoder, file: Path) -> float:
     """Spearman's correlation of cosines with the scores of pairs: a Parquet file with `sentence1`, `sentence2` and `label`."""
     import pandas as pd
     from scipy.stats import spearmanr
@@ -88,7 +90,7 @@ def main() -> None:
     chosen = parser.parse_args()
     teacher = SentenceTransformer(str(chosen.teacher), device="cpu")
     pieces, vectors = distil(teacher)
-    encoders = {"static": lambda texts: encode(texts, pieces, vectors), "teacher": teacher.encode}
+    encoders: dict[str, Encoder] = {"static": lambda texts: encode(texts, pieces, vectors), "teacher": teacher.encode}
     files = {"STS-B": chosen.pairs, "demo/similarity": rows_dir("demo/similarity") / "validation.parquet"}
     spearman = {name: {who: agreement(one, file) for who, one in encoders.items()} for name, file in files.items()}
     record = {"teacher": "sentence-transformers/all-MiniLM-L6-v2", "licence": "Apache-2.0", "spearman": spearman}

@@ -48,7 +48,7 @@ def test_the_core_measures_without_torch_and_names_the_extra_of_the_rest(
     assert (site / "numpy").exists() and not (site / "torch").exists() and not (site / "pandas").exists()
     np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(200, 8)))
     (tmp_path / "x.csv").write_text("a,b\n1,2\n3,4\n")
-    (tmp_path / "x.jsonl").write_text("[1, 2]\n[3, 4]\n")
+    (tmp_path / "x.jsonl").write_text('{"vector": [1, 2]}\n{"vector": [3, 4]}\n')
     pd.DataFrame({"vector": [[1.0, 2.0], [3.0, 4.0]]}).to_parquet(tmp_path / "x.parquet")
     lines = {
         "measure --embeddings x.npy --json": None,
