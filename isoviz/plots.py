@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
-import sys
 from types import ModuleType
 from typing import Any
 
@@ -16,12 +14,10 @@ def _module() -> ModuleType:
     from isoviz.commands import dashboard
 
     dashboard.require("isoviz.plots", "plots.py", package="plotly")
-    if str(dashboard.ROOT) not in sys.path:
-        sys.path.append(str(dashboard.ROOT))
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)  # Streamlit warns that there is no server
     try:
-        return importlib.import_module("dashboard.plots")
+        return dashboard.module("plots")
     finally:
         logging.disable(before)
 

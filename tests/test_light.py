@@ -50,3 +50,38 @@ def test_the_package_itself_needs_the_standard_library_only() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "{'isoviz'}"
+
+
+WITHOUT_PROCESSES = """
+import os, sys, threading, _thread
+sys.modules["psutil"] = None
+del os.fork, os.register_at_fork
+
+def refused(*arguments, **options):
+    raise RuntimeError("can't start new thread")
+
+threading.Thread.start = _thread.start_new_thread = refused
+import numpy as np, isoviz
+from isoviz import cosines, drift, metrics, notebook, plots, posthoc, vectors
+points = np.random.default_rng(0).normal(size=(60, 5))
+assert len(metrics.describe(points)) > 10 and metrics.isoscore(points) > 0.5
+assert posthoc.zca().fit(points).transform(points).shape == (60, 5)
+page = isoviz.show(points, labels=range(60), texts=map(str, range(60)))
+assert "OwnVectors" in page.html and page._repr_html_().startswith("<iframe srcdoc=")
+isoviz.ruler(points)
+isoviz.baseline(points)
+"""
+
+
+def test_measures_transforms_and_the_page_need_no_processes_or_threads() -> None:
+    """As in Pyodide, which has neither psutil nor fork nor threads."""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", WITHOUT_PROCESSES], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_the_package_lists_its_public_names_only() -> None:
+    script = "import isoviz; names = dir(isoviz); [getattr(isoviz, name) for name in names]; print(*names)"
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=True)
+    names = set(done.stdout.split())
+    assert {"metrics", "plots", "train", "Store", "Watch", "ruler", "check", "show"} <= names
+    assert not {"Any", "annotations", "import_module"} & names

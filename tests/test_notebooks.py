@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+import runpy
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import MagicMock
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
+import isoviz
 from tests import nightly
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
@@ -36,3 +44,23 @@ def test_a_notebook_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         output for cell in code for output in cell.outputs if "application/vnd.plotly.v1+json" in output.get("data", {})
     ]
     assert figures
+
+
+def test_the_marimo_notebook_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its cells as plain functions: each gets by name what earlier ones return."""
+    marimo, cells = MagicMock(), []
+    marimo.App.return_value.cell = lambda cell: cells.append(cell) or cell
+    marimo.ui.slider.side_effect = lambda *bounds, value, **options: SimpleNamespace(value=value)
+    monkeypatch.setitem(sys.modules, "marimo", marimo)
+    runpy.run_path(str(FOLDER / "lab.py"))
+    shown = MagicMock(wraps=isoviz.show)
+    scope: dict[str, Any] = {}
+    for cell in cells:
+        given = {name: scope[name] for name in inspect.signature(cell).parameters}
+        if "isoviz" in given:
+            given["isoviz"] = SimpleNamespace(show=shown)
+        names = re.findall(r"\w+", inspect.getsource(cell).rpartition("return")[2])
+        scope |= dict(zip(names, cell(**given) or (), strict=True))
+    (points,), options = shown.call_args
+    assert points.shape[0] == len(options["texts"]) == len(options["labels"]) == 2_000
+    assert re.search(r"IsoScore 0\.\d+ → 0\.\d+", str(marimo.md.call_args))

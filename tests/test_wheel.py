@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from isoviz.errors import DISTRIBUTION
@@ -48,6 +49,8 @@ def test_the_core_measures_without_torch_and_names_the_extra_of_the_rest(
     np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(200, 8)))
     np.save(tmp_path / "links.npy", np.stack([np.arange(200), np.arange(200)], axis=1))
     (tmp_path / "x.csv").write_text("a,b\n1,2\n3,4\n")
+    (tmp_path / "x.jsonl").write_text('{"vector": [1, 2]}\n{"vector": [3, 4]}\n')
+    pd.DataFrame({"vector": [[1.0, 2.0], [3.0, 4.0]]}).to_parquet(tmp_path / "x.parquet")
     lines = {
         "measure --embeddings x.npy --json": None,
         "x.npy --no-browser": None,
@@ -60,6 +63,8 @@ def test_the_core_measures_without_torch_and_names_the_extra_of_the_rest(
         "transform --chain zca --in x.npy --out white.npy": None,
         "measure --embeddings x.csv": "tables",
         "x.csv": "tables",
+        "x.jsonl": "tables",
+        "x.parquet": "tables",
         "runs list": "train",
         "app": "app",
         "--completion bash": "train",

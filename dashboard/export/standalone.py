@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,6 @@ from dashboard.components.lab import source as lab
 from dashboard.components.lessons import source as lessons_source
 from dashboard.components.playground import responses, source
 from isoviz.lessons import Lesson, with_custom
-from isoviz.lessons.reading import read
 
 _HERE = Path(__file__).parent
 
@@ -26,6 +24,7 @@ def render(
     *,
     start: Literal["vectors", "lessons", "playground"] = "lessons",
     vectors: Mapping[str, Any] | None = None,
+    encoder: bool = True,
 ) -> str:
     """The HTML file.
 
@@ -33,6 +32,7 @@ def render(
         own: the user's lessons, which follow ours; one with the same slug replaces ours.
         start: the part that opens first.
         vectors: shown at once, as `isoviz.vectors.embedded` returns them; with `transforms`, what the page begins with.
+        encoder: put the encoder of texts into the page (1.6 MB).
     """
     environment = Environment(loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined)
     return environment.get_template("standalone.html.j2").render(
@@ -42,6 +42,7 @@ def render(
         script=Markup(f"{source.script()}\n{lessons_source.script()}\n{lab.script()}"),
         start=Markup(inert(start)),
         vectors=Markup(inert(vectors)),
+        encoder=Markup(inert(lab.encoder() if encoder else None)),
         responses=responses.table(),
         words=Markup(inert(source.words())),
         lessons=Markup(inert(lessons_source.documents(with_custom(own)))),
@@ -67,9 +68,3 @@ def colours(mode: str) -> str:
         "chart-sequential-colors": ",".join(theme["chartSequentialColors"]),
     }
     return " ".join(f"--st-{name}: {value};" for name, value in names.items())
-
-
-if __name__ == "__main__":
-    request = json.load(sys.stdin)
-    lessons = [read(Path(name)) for name in request["add"]]
-    sys.stdout.buffer.write(render(lessons, start=request["start"], vectors=request["vectors"]).encode())

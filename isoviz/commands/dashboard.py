@@ -1,13 +1,15 @@
-"""The dashboard's programs. The engine does not import the dashboard, so each is a process of its own."""
+"""The dashboard's programs and parts, by name: the engine does not import the dashboard, which in the wheel lies inside it."""
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 from isoviz import input_validation
 from isoviz.errors import InputError, install
@@ -27,6 +29,13 @@ def environment() -> dict[str, str]:
     """This process's variables, and the checkout on the import path."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     return {**os.environ, "PYTHONPATH": path}
+
+
+def module(name: str) -> ModuleType:
+    """A part of the dashboard, imported into this process."""
+    if str(ROOT) not in sys.path:
+        sys.path.append(str(ROOT))
+    return importlib.import_module(f"dashboard.{name}")
 
 
 def render(module: str, *arguments: str, request: bytes = b"", **variables: str) -> subprocess.CompletedProcess[bytes]:
@@ -56,10 +65,15 @@ def save(rendering: subprocess.CompletedProcess[bytes], out: Path, *, fields: Se
             raise InputError(line, field=next((name for name in fields if line.startswith(f"{name}: ")), None))
         sys.stderr.write(told)
         return 1
+    return write(rendering.stdout, out)
+
+
+def write(page: bytes, out: Path) -> int:
+    """Write an HTML file, say so, and return exit code 0."""
     try:
-        out.write_bytes(rendering.stdout)
+        out.write_bytes(page)
     except OSError as error:
         raise InputError(f"out: '{out}' cannot be written to: {input_validation.reason(error)}", field="out") from None
     if out.is_file():  # a device or a pipe is no file to open
-        print(f"{out}: {len(rendering.stdout) / 1e6:.2f} MB; open it in any browser")
+        print(f"{out}: {len(page) / 1e6:.2f} MB; open it in any browser")
     return 0

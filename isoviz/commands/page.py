@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import webbrowser
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -16,7 +15,7 @@ from isoviz.errors import InputError
 from isoviz.lessons.reading import read
 from isoviz.operations.operation import argument
 from isoviz.tables import arrays, catalogue
-from isoviz.vectors import Columns
+from isoviz.vectors import Columns, reading
 from isoviz.vectors.embedded import embedded, embedded_points
 
 
@@ -52,8 +51,10 @@ def run(
 
 def _inside(file: str, columns: Columns, beside: str | None, texts: bool) -> dict[str, Any]:
     """The vectors as the page holds them. A file of nothing but an array is read without pandas, which the core lacks."""
+    if columns.label and beside is None and reading.holds(file, "embeddings", reading.VECTORS) == "array":
+        raise InputError.at("label_column", "an array file has no columns; name a table with --beside")
     if find_spec("pandas") is None and beside is None:
-        points, _ = isoviz.vectors.reading.named_array(file, columns.points, "embeddings")
+        points, _ = reading.named_array(file, columns.points, "embeddings")
         arrays.check_finite(points, "embeddings")
         return embedded_points(points, catalogue.title(file), {}, field="embeddings", sample=True)
     found = isoviz.vectors.read(file, columns, beside=beside, field="embeddings", beside_field="beside")
@@ -61,9 +62,8 @@ def _inside(file: str, columns: Columns, beside: str | None, texts: bool) -> dic
 
 
 def write(out: Path, add: Sequence[str], *, start: str, vectors: Mapping[str, Any] | None = None) -> int:
-    """Write the file. A separate process prints it, because the engine does not import the dashboard, which has the parts."""
+    """Write the file. The dashboard, which has the parts, is imported only here."""
     dashboard.check_file(out)
-    for name in add:
-        read(Path(name))
-    request = {"start": start, "add": [str(Path(name).resolve()) for name in add], "vectors": vectors}
-    return dashboard.save(dashboard.render("export.standalone", request=json.dumps(request).encode()), out)
+    lessons = [read(Path(name)) for name in add]
+    page = dashboard.module("export.standalone").render(lessons, start=start, vectors=vectors)
+    return dashboard.write(page.encode(), out)

@@ -83,6 +83,12 @@ def test_the_one_page(visit: Callable[[str], Page], tmp_path: Path) -> None:
     assert in_both_schemes(page) == []
     page = visit(f"{file.as_uri()}#vectors")
     np.save(tmp_path / "own.npy", np.random.default_rng(0).normal(size=(60, 8)))
+    page.get_by_text("Or type sentences").click()
+    page.get_by_label("Your texts, one per line").fill("A cat sleeps.\nA dog barks.\nShares fell.")
+    page.get_by_role("button", name="Encode the texts").click()
+    expect(page.get_by_label("A sentence")).to_be_visible()
+    expect(page.locator(BUSY)).to_have_count(0)
+    assert in_both_schemes(page) == []
     page.set_input_files(".ivv-file", tmp_path / "own.npy")
     page.get_by_label("Add a transform").select_option("zca")
     page.get_by_role("button", name="Compute the frontier").click()

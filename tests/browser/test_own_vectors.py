@@ -26,6 +26,7 @@ from dashboard.components.lab import source as lab_source
 from dashboard.components.lessons import source as lessons
 from dashboard.components.playground import source
 from dashboard.export import standalone
+from factory import static_encoder
 from isoviz import metrics
 from isoviz.errors import InputError
 from isoviz.exploring import maps
@@ -136,6 +137,82 @@ def test_a_label_of_any_length_leaves_the_page_as_wide_as_it_is(lab: Page, tmp_p
     assert found["problem"] is None and len(found["opened"]["columns"]["label"][0]) > 50
     assert lab.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert all(len(text) < 60 for text in lab.locator(".ivv-label").all_text_contents())
+
+
+SENTENCES = [
+    "A cat sleeps on the sofa.",
+    "The kitten naps on a couch, doesn't it?",
+    "Stock prices fell sharply in 2008!",
+    "Café Zoë's naïve CRÈME brûlée: 12.50€",
+    "unbelievably hyper-parametrised; e.g. foo@bar.com",
+    "tabs\tand  spaces \u200b and control\x07 characters",
+    "中文 abc中文def, Ελληνικά ŁÓDŹ ß İstanbul",
+    "a" * 120 + " short",
+    "The market closed lower today.",
+    "Shares dropped.",
+    "Dogs bark at night.",
+    "He reads a book — “quietly”.",
+]
+
+
+def test_typed_texts_become_the_vectors_of_the_distilled_table(lab: Page, tmp_path: Path) -> None:
+    expected = static_encoder.encode(SENTENCES, *static_encoder.stored()).astype(np.float32)
+    lab.evaluate("texts => { vectors.written.value = texts.join('\\n'); }", SENTENCES)
+    lab.evaluate("vectors.openWritten()")
+    shown = lab.evaluate(STATE)
+    assert shown["opened"]["columns"]["text"] == [text.strip() for text in SENTENCES]
+    encode = "Array.from(new StaticEncoder(vectors.encoder).encode(texts).values)"
+    found = lab.evaluate(f"(texts) => {{ {lab_source.engine()}\nreturn {encode}; }}", SENTENCES)
+    np.testing.assert_allclose(np.reshape(found, expected.shape), expected, rtol=0, atol=1e-6)
+    unit = expected / np.linalg.norm(expected, axis=1, keepdims=True)
+    unrelated = (unit @ unit.T)[np.triu_indices(len(unit), 1)]
+    np.testing.assert_allclose(shown["ruler"], np.quantile(unrelated, (0.5, 0.95, 0.99, 0.999)), rtol=1e-5)
+    # a .txt of the same sentences, with an empty line and one in no word of which is known
+    (tmp_path / "texts.txt").write_text("\n".join([*SENTENCES, "", "中文"]), encoding="utf-8")
+    again = drop(lab, tmp_path / "texts.txt")
+    assert (again["problem"], again["opened"]["n"]) == (None, len(SENTENCES))
+    expect(lab.locator(".ivv-facts").first).to_contain_text("texts.txt, encoded by this page: 12 vectors of 128")
+    expect(lab.locator(".ivv-facts").first).to_contain_text("2 of 14 rows are zero")
+    lab.get_by_label("A sentence").fill("Prices on the stock market went down")
+    lab.get_by_role("button", name="Find").click()
+    expect(lab.locator(".ivv-text")).to_contain_text("Nearest to")
+    query = static_encoder.encode(["Prices on the stock market went down"], *static_encoder.stored())[0]
+    nearest = [SENTENCES[row] for row in np.argsort(-(unit @ query))[:3]]
+    for place, text in enumerate(nearest):
+        expect(lab.locator(".ivv-near li").nth(place)).to_contain_text(text)
+    assert set(nearest) & {SENTENCES[2], SENTENCES[8]}
+    lab.get_by_label("A sentence").fill("中文")
+    lab.get_by_role("button", name="Find").click()
+    expect(lab.locator(".ivv-text")).to_contain_text("knows no word of this sentence")
+    expect(lab.locator(".ivv-near li")).to_have_count(0)
+    # vectors from elsewhere have no query; too few sentences are refused in one line
+    drop(lab, npy(tmp_path / "own", np.random.default_rng(1).normal(size=(40, 5))))
+    expect(lab.get_by_label("A sentence")).to_be_hidden()
+    lab.evaluate("() => { vectors.written.value = 'one'; vectors.openWritten(); }")
+    expect(lab.get_by_role("alert")).to_have_text("Type at least two sentences, each on its own line.")
+
+
+def test_a_notebook_shows_the_page_in_a_frame(chromium: Browser, tmp_path: Path) -> None:
+    points = np.random.default_rng(2).normal(size=(60, 6))
+    shown = isoviz.show(points, labels=np.arange(60) % 2, texts=[f"it's <b>row</b> & {i}" for i in range(60)])
+    (tmp_path / "cell.html").write_text(f"<!doctype html>{shown._repr_html_()}", encoding="utf-8")
+    page = chromium.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto((tmp_path / "cell.html").as_uri())
+    frame = page.frame_locator("iframe")
+    expect(frame.locator(".ivv-facts").first).to_contain_text("vectors: 60 vectors of 6 dimensions")
+    expect(frame.locator(".ivv-levels dd").first).to_be_visible()
+    frame.get_by_role("spinbutton", name="Row").fill("3")
+    frame.get_by_role("spinbutton", name="Row").press("Enter")
+    expect(frame.locator(".ivv-text")).to_contain_text("it's <b>row</b> & 2")
+    for part in ("Lessons", "Playground", "Your vectors"):
+        frame.get_by_role("button", name=part, exact=True).click()
+    expect(frame.locator(".ivv-facts").first).to_be_visible()
+    assert problems == [] and len(page.frames) == 2
+    read = isoviz.vectors.read(shown.save(tmp_path / "saved.html"))
+    np.testing.assert_array_equal(read.points, points)
+    page.close()
 
 
 def test_a_file_dropped_on_another_part_is_opened(lab: Page) -> None:

@@ -16,9 +16,10 @@ export class OwnEngine extends Engine {
   openings = 0;
 
   // "open" reads files; the next state is computed on them. "cancel": not on those that are still read. "neighbours": the rows with the
-  // highest cosines to a row. "help", "helper": the ends of a channel between this worker and the second one.
+  // highest cosines to a row, or to a text. "encoder": what makes vectors of texts. "help", "helper": the ends of a channel between this worker and the second one.
   async answer(data, post) {
-    if (data.ask === "neighbours") post({ part: "neighbours", row: data.row, found: this.neighbours(data) });
+    if (data.ask === "neighbours") post({ part: "neighbours", row: data.row, text: data.text, found: this.neighbours(data) });
+    else if (data.ask === "encoder") this.encoder = new StaticEncoder(data);
     else if (data.ask === "help") help(data.port);
     else if (data.ask === "helper") this.listen(data.port);
     else if (data.ask === "cancel") this.openings += 1;
@@ -30,7 +31,7 @@ export class OwnEngine extends Engine {
     const say = (message) => number === this.openings && post(message); // only of the files that came last
     let own;
     try {
-      own = await readFiles(data.files, (text) => say({ part: "progress", text }));
+      own = await readFiles(data.files, (text) => say({ part: "progress", text }), this.encoder);
       await pauses()(); // for a "cancel" that waits
     } catch (error) {
       if (!(error instanceof FileError)) console.error(error);
@@ -39,8 +40,8 @@ export class OwnEngine extends Engine {
     }
     if (number !== this.openings) return;
     Object.assign(this, { own, axes: {}, exact: {}, asked: {}, cache: new Cache(), frontier: null });
-    const { name, n, d, columns, zeros } = own;
-    say({ part: "opened", name, n, d, columns, zeros });
+    const { name, n, d, columns, zeros, encoded } = own;
+    say({ part: "opened", name, n, d, columns, zeros, encoded });
   }
 
   *cloud() {
@@ -184,16 +185,16 @@ export class OwnEngine extends Engine {
     return answers[name];
   }
 
-  neighbours({ row, count }) {
+  neighbours({ row, text, count }) {
     const { values, n, d } = this.own;
-    const length = (i) => Math.sqrt(squaresOf(values, i * d, d));
-    const own = length(row);
+    const point = text === undefined ? values.subarray(row * d, (row + 1) * d) : this.encoder.encode([text]).values;
+    const own = Math.sqrt(squaresOf(point, 0, d));
     const found = [];
     for (let i = 0; i < n; i += 1) {
       if (i === row) continue;
       let inner = 0;
-      for (let j = 0; j < d; j += 1) inner += values[row * d + j] * values[i * d + j];
-      const product = own * length(i);
+      for (let j = 0; j < d; j += 1) inner += point[j] * values[i * d + j];
+      const product = own * Math.sqrt(squaresOf(values, i * d, d));
       if (product > 0) found.push([i, inner / product]);
     }
     return found.sort((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, count);

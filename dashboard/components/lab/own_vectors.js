@@ -1,6 +1,6 @@
 // People's own vectors on a page without a server: files are read and computed in a worker, and nothing leaves the machine.
 //
-//   new OwnVectors(root, { words })     root receives "lab:opened" and "lab:settled"
+//   new OwnVectors(root, { words, encoder })     root receives "lab:opened" and "lab:settled"; encoder: { pieces, npy } (encoder.js), or none
 //   .open(files, transforms)            resolves when all numbers are computed, or the files are refused
 //   .pythonFor(point)                   the Python of a point of the frontier
 
@@ -12,11 +12,11 @@ const INDISTINCT = 5e-5; // a mean cosine nearer to 1, as in isoviz/metrics/cosi
 const WITHOUT = ["controls", "presets", "toolbar"]; // what shapes a drawn cloud
 
 export class OwnVectors {
-  constructor(root, { words, worker = LAB_SOURCE }) {
-    Object.assign(this, { root, words, worker });
+  constructor(root, { words, worker = LAB_SOURCE, encoder = null }) {
+    Object.assign(this, { root, words, worker, encoder: encoder && { ...encoder, npy: bytesOf(encoder.npy).buffer } });
     root.classList.add("ivv");
     this.input = make("input", "ivv-file", { type: "file", multiple: true, accept: ACCEPT, onchange: () => this.input.files.length && this.open([...this.input.files]) });
-    const hint = "npy, npz, csv, tsv, json, jsonl, safetensors, parquet or word vectors, up to 20,000 × 1,024 or 5,000 × 4,096. Texts, labels and ids may come from columns or from a second file. Nothing leaves this machine.";
+    const hint = `npy, npz, csv, tsv, json, jsonl, safetensors, parquet or word vectors, up to 20,000 × 1,024 or 5,000 × 4,096${encoder ? ", or a txt of sentences" : ""}. Texts, labels and ids may come from columns or from a second file. Nothing leaves this machine.`;
     this.drop = make("label", "ivv-drop", make("strong", "", "Drop your vectors here, or choose files"), make("span", "", hint), this.input);
     this.problem = make("p", "ivv-problem", { role: "alert", hidden: true });
     this.status = make("span", "", { role: "status" });
@@ -29,7 +29,10 @@ export class OwnVectors {
     this.stage = make("div", "ivv-stage");
     this.below = make("div", "ivv-below");
     this.shown = make("div", "ivv-shown", { hidden: true }, make("div", "ivv-top", this.key, this.map), this.stage, this.below);
-    root.replaceChildren(this.drop, this.problem, this.head, this.shown);
+    this.written = make("textarea", "", { rows: 6, "aria-label": "Your texts, one per line" });
+    const about = "A small encoder for English inside this page: the mean of its words' vectors, so word order does not count.";
+    const write = make("details", "ivv-write", { hidden: !encoder }, make("summary", "", "Or type sentences, one per line"), this.written, button("Encode the texts", () => this.openWritten()), make("span", "", about));
+    root.replaceChildren(this.drop, write, this.problem, this.head, this.shown);
     this.begin();
   }
 
@@ -45,6 +48,7 @@ export class OwnVectors {
     this.helper = portOf(this.worker);
     const { port1, port2 } = new MessageChannel();
     this.cloud.port.postMessage({ ask: "helper", id: 0, port: port1 }, [port1]);
+    if (this.encoder) this.cloud.port.postMessage({ ask: "encoder", id: 0, ...this.encoder });
     this.helper.postMessage({ ask: "help", id: 0, port: port2 }, [port2]);
     this.frontier?.close();
     this.frontier = new FrontierView(() => this.cloud.pause(false), () => this.cloud.look());
@@ -60,6 +64,12 @@ export class OwnVectors {
     this.status.textContent = "Reading";
     this.cloud.port.postMessage({ ask: "open", id: 0, files });
     return new Promise((resolve) => (this.whenSettled = resolve));
+  }
+
+  openWritten() {
+    const lines = this.written.value.split("\n").map((line) => line.trim()).filter(Boolean);
+    if (lines.length < 2) return this.refuse("Type at least two sentences, each on its own line.");
+    return this.open([new File([lines.map((text) => JSON.stringify({ text })).join("\n")], "your texts.jsonl")]);
   }
 
   // Files that are still read leave those before them on the page.
@@ -115,6 +125,7 @@ export class OwnVectors {
     this.cloud.answeredId = this.cloud.sentId; // the former file gets no more answers
     this.cloud.paused = true; // no frontier until it is asked for
     this.row.max = n;
+    this.asking.hidden = !opened.encoded;
     this.alike.textContent = "";
     this.clearNeighbours();
     this.frontier.begin(name);
@@ -163,12 +174,14 @@ export class OwnVectors {
     this.row = make("input", "", { type: "number", min: 1, value: "", onchange: () => this.typeRow() });
     this.near = make("ol", "ivv-near");
     this.about = make("p", "ivv-text", { role: "status" });
-    const field = make("label", "ivv-typed", "Row ", this.row);
+    this.query = make("input", "", { type: "search", "aria-label": "A sentence", placeholder: "A sentence" });
+    this.asking = make("form", "ivv-typed", { hidden: true, onsubmit: (event) => (event.preventDefault(), this.askNearest()) }, "or nearest to ", this.query, make("button", "", "Find"));
+    const field = make("div", "ivv-typed", make("label", "ivv-typed", "Row ", this.row), this.asking);
     return make("section", "ivv-neighbours", { "aria-label": "Nearest neighbours" }, make("h2", "", "Nearest neighbours"), make("p", "ivp-caption", "Choose a point in the cloud, or type its row. By cosine, of the vectors as they came."), field, this.about, this.near);
   }
 
   clearNeighbours() {
-    this.row.value = "";
+    this.row.value = this.query.value = "";
     this.near.replaceChildren();
     this.about.textContent = "";
   }
@@ -182,15 +195,22 @@ export class OwnVectors {
     if (value) this.about.textContent = `Rows are 1 to ${count(this.opened.n)}`;
   }
 
+  askNearest() {
+    const text = this.query.value.trim();
+    this.row.value = "";
+    if (text) this.cloud.port.postMessage({ ask: "neighbours", id: 0, text, count: NEIGHBOUR_COUNT });
+  }
+
   askNeighbours(row) {
     if (!this.opened || !(row >= 0 && row < this.opened.n)) return;
+    this.query.value = "";
     this.row.value = row + 1;
     this.cloud.port.postMessage({ ask: "neighbours", id: 0, row, count: NEIGHBOUR_COUNT });
   }
 
-  showNeighbours({ row, found }) {
-    if (Number(this.row.value) !== row + 1) return; // another row since then
-    this.about.textContent = this.nameOf(row);
+  showNeighbours({ row, text, found }) {
+    if (text === undefined ? Number(this.row.value) !== row + 1 : this.query.value.trim() !== text) return; // another one since then
+    this.about.textContent = text === undefined ? this.nameOf(row) : found.length ? `Nearest to “${shortened(text, MOST_LETTERS)}”` : "The encoder knows no word of this sentence; it reads English.";
     this.near.replaceChildren(...found.map(([index, cosine]) => make("li", "", make("span", "ivp-number", fixed(cosine, 3)), " ", this.nameOf(index))));
   }
 
@@ -224,12 +244,15 @@ export class OwnVectors {
 
 // Vectors inside the page, as files: { name, npy: base64, columns }.
 export function filesOf({ name, npy, columns }) {
-  const bytes = Uint8Array.fromBase64?.(npy) ?? Uint8Array.from(atob(npy), (letter) => letter.charCodeAt(0)); // the second takes seconds for a large file
-  const files = [new File([bytes], name)];
+  const files = [new File([bytesOf(npy)], name)];
   const names = Object.keys(columns);
   if (!names.length) return files;
   const lines = columns[names[0]].map((_, row) => JSON.stringify(Object.fromEntries(names.map((each) => [each, columns[each][row]]))));
   return [...files, new File([lines.join("\n")], "columns.jsonl")];
+}
+
+function bytesOf(base64) {
+  return Uint8Array.fromBase64?.(base64) ?? Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0)); // the second takes seconds for a large file
 }
 
 // The share of a sorted grid below a value.

@@ -19,18 +19,21 @@ const fail = (problem) => {
   throw new FileError(problem);
 };
 
-// The vectors of one of the files, and columns of any of them. report(text) says what is being done.
-export async function readFiles(files, report = () => {}) {
+// The vectors of one of the files, and columns of any of them. report(text) says what is being done. Of texts without vectors, an
+// encoder makes them.
+export async function readFiles(files, report = () => {}, encoder = null) {
   const found = [];
   for (const file of files) {
     report(`Reading ${file.name}`);
     found.push({ name: file.name, ...(await readOne(file, report)) });
   }
   if (found.length > 1) for (const entry of found) if (entry.vectors?.d === 1 && found.some(({ vectors }) => vectors?.d > 1)) Object.assign(entry, labelsOf(entry));
+  const texts = encoder && found.every(({ vectors }) => (vectors?.d ?? 1) === 1) && found.find(({ columns }) => columns?.text);
+  if (texts) Object.assign(texts, { name: `${texts.name}, encoded by this page`, vectors: vectorsOf(texts, encoder), encoded: true });
   const withVectors = found.filter(({ vectors }) => vectors);
   if (!withVectors.length) fail(`${found.map(({ name }) => name).join(", ")}: no vectors; drop it together with its vectors, a ${FORMATS} file with one vector per row`);
   if (withVectors.length > 1) fail(`${withVectors.map(({ name }) => name).join(" and ")} both hold vectors; drop one at a time`);
-  const [{ name, vectors }] = withVectors;
+  const [{ name, vectors, encoded }] = withVectors;
   const columns = {};
   for (const entry of found) {
     for (const [role, values] of Object.entries(entry.columns ?? {})) {
@@ -41,7 +44,14 @@ export async function readFiles(files, report = () => {}) {
   if (vectors.d === 1) fail(`${name} holds one number per row, which is no vector${vectors.source ? ` (column '${vectors.source}')` : ""}; as labels, drop it together with vectors`);
   report("Checking the numbers");
   checkFinite(vectors, name);
-  return { name, ...withoutZeros(name, vectors, columns) };
+  return { name, encoded, ...withoutZeros(name, vectors, columns) };
+}
+
+function vectorsOf({ name, columns: { text } }, encoder) {
+  requireSize(text.length, encoder.d);
+  const vectors = encoder.encode(text);
+  if (!vectors.values.some(Boolean)) fail(`${name}: the page's encoder knows no word of these texts; it reads English`);
+  return vectors;
 }
 
 // A file of one number per row, dropped beside vectors.

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from dashboard.components import bundle
 from dashboard.components.playground import source
 from isoviz.lessons.state import PARAMETERS, State
-from isoviz.whatif.chains import Step
+
+if TYPE_CHECKING:
+    from isoviz.whatif.chains import Step
 
 LIBRARIES = Path(__file__).with_name("libraries")
+ENCODER = Path(__file__).with_name("encoder")
 
 
 @functools.cache
@@ -22,7 +26,12 @@ def engine() -> str:
     """The computing part with the readers of files, as a classic script without message handling."""
     libraries = (path.read_text("utf-8") for path in sorted(LIBRARIES.glob("*.min.js")))
     own = source.stripped(
-        bundle(*(f"lab/{name}.js" for name in ("kernels", "readers", "written", "labels", "own_engine", "frontier")))
+        bundle(
+            *(
+                f"lab/{name}.js"
+                for name in ("kernels", "readers", "written", "encoder", "labels", "own_engine", "frontier")
+            )
+        )
     )
     return "\n".join((*libraries, source.engine(), own))
 
@@ -31,6 +40,13 @@ def engine() -> str:
 def script() -> str:
     worker = f"{engine()}\nserve(globalThis, new OwnEngine());\n"
     return f"const LAB_SOURCE = {source.as_text(worker)};\n{bundle('lab/labels.js', 'lab/frontier_view.js', 'lab/own_vectors.js')}"
+
+
+@functools.cache
+def encoder() -> dict[str, str]:
+    """The page's encoder of texts: its pieces, one a line, and their vectors as a .npy file in base64."""
+    npy = base64.b64encode((ENCODER / "tokens.npy").read_bytes()).decode()
+    return {"pieces": (ENCODER / "tokens.txt").read_text("ascii"), "npy": npy}
 
 
 def transforms(steps: Iterable[Step]) -> list[dict[str, Any]] | None:
