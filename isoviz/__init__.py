@@ -19,6 +19,6 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("isoviz.drift"), name)
     if name in ("Watch", "IsotropyEvaluator"):
         return getattr(import_module("isoviz.watch"), name)
-    if name == "watch":
-        return import_module("isoviz.watch")
+    if name in ("watch", "losses"):
+        return import_module(f"isoviz.{name}")
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
