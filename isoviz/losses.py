@@ -37,13 +37,13 @@ class Regularised(nn.Module):
         super().__init__()
         penalties = {slug: kind for slug, kind in methods.catalogue().items() if issubclass(kind, CloudPenalty)}
         kind = named(penalties, method, "method")
-        values = methods.check_params(method, kind.for_embeddings | params)
+        values = methods.check_params(method, {**kind.for_embeddings, **params})
         if values["on"] != "pooled":
             raise InputError(
                 f"on: a loss sees sentence embeddings only (got '{values['on']}', allowed: pooled)", field="params.on"
             )
-        model = getattr(loss, "model", None)
-        if not isinstance(model, nn.Sequential):
+        model: Any = getattr(loss, "model", None)
+        if not hasattr(model, "get_embedding_dimension"):
             raise InputError(f"loss: {type(loss).__name__} has no SentenceTransformer as `model`", field="loss")
         if type(loss).__name__.startswith("Cached"):
             raise InputError(

@@ -14,19 +14,13 @@ from dashboard.inputs.data_form import Source, check_rows, files_field
 from dashboard.shared import forms, reading, wording
 from isoviz import tasks
 from isoviz.errors import InputError
-from isoviz.tasks import own
+from isoviz.tasks import kinds, own
 from isoviz.tasks.own import Guess, Preview
 from isoviz.tasks.protocol import OwnTask
 
 NO_SECOND = "(none)"
 INFERRED = "inferred"
-KINDS = {
-    INFERRED: "inferred from the labels",
-    "classification": "class",
-    "regression": "number",
-    "span": "answer in the second text",
-    "seq2seq": "text to generate",
-}
+KINDS = {INFERRED: "inferred from the labels"} | {slug: kind.title for slug, kind in kinds.KINDS.items()}
 """Titles of the kinds of target."""
 PATH = forms.key(f"data.{tasks.OWN}")
 _COLUMNS = ("text", "second", "label")

@@ -19,7 +19,7 @@ from isoviz.models.hooks import Hooks, Representations
 from isoviz.models.loading import Mismatch, load_bare, load_pretrained, reading, refusal
 from isoviz.models.sources import ModelSource, configuration
 from isoviz.models.wiring import wire
-from isoviz.tasks.protocol import HeadKind
+from isoviz.tasks.kinds import KINDS, HeadKind, Kind
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -166,19 +166,8 @@ class HeadedModel(nn.Module):
         return Outputs(logits, loss, {"task": task_loss, **penalties}, reps, head, len(labels))
 
     def task_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """The mean loss in float32: squared error for numbers, else cross-entropy (for spans, the mean of start's and end's).
-
-        Args:
-            logits: see `Outputs`.
-            labels: see `forward`; for texts (P,), without padding.
-        """
-        logits = logits.float()
-        if self.kind == "regression":
-            return nn.functional.mse_loss(logits.squeeze(-1), labels.float())
-        if self.kind == "span":
-            ends = (nn.functional.cross_entropy(logits[..., end], labels[:, end]) for end in (0, 1))
-            return sum(ends, start=logits.new_zeros(())) / 2
-        return nn.functional.cross_entropy(logits, labels)
+        """The mean loss of its kind; arguments as `Outputs.logits` and the labels of `forward`, for texts (P,) without padding."""
+        return KINDS[self.kind].loss(logits.float(), labels)
 
     def shifted(self, labels: Tensor) -> Tensor:
         """(B, T) what the decoder reads to predict (B, T) labels: the family's own start token, then the labels."""
@@ -334,16 +323,10 @@ def class_for(config: PretrainedConfig, kind: HeadKind, num_labels: int) -> tupl
     """
     import transformers
 
-    needed: dict[str, dict[str, Any]] = {
-        "classification": {"num_labels": num_labels},
-        "regression": {"num_labels": 1, "problem_type": "regression"},
-        "span": {"num_labels": 2},
-    }
-    classes: dict[str, Any] = {
-        "span": transformers.AutoModelForQuestionAnswering,
-        "seq2seq": transformers.AutoModelForSeq2SeqLM,
-    }
-    if kind not in classes:
-        is_known = config.model_type in CLASSIFIERS or pooled.has_score(config)
-        classes[kind] = transformers.AutoModelForSequenceClassification if is_known else pooled.classifier_for(config)
-    return classes[kind], needed.get(kind, {})
+    rules = KINDS[kind]
+    outputs = num_labels if rules.outputs is None else rules.outputs
+    needed = {"num_labels": outputs, **rules.options} if outputs else {}
+    # two kinds share transformers' class, which not every family has
+    if rules.auto_class == Kind.auto_class and config.model_type not in CLASSIFIERS and not pooled.has_score(config):
+        return pooled.classifier_for(config), needed
+    return getattr(transformers, rules.auto_class), needed

@@ -21,14 +21,6 @@ from isoviz.training import weights
 if TYPE_CHECKING:
     from isoviz.runs.rows import RunRow
 
-_CLASSES = {
-    "classification": "AutoModelForSequenceClassification",
-    "regression": "AutoModelForSequenceClassification",
-    "span": "AutoModelForQuestionAnswering",
-    "seq2seq": "AutoModelForSeq2SeqLM",
-}
-"""Kind of a task's head → the class that loads it."""
-
 
 def save(run: RunRow, folder: Path, target: str) -> Path:
     """Write model, tokenizer and a model card. IsoBN, batch normalisation and the IsoLayer are folded into the output layer.
@@ -109,7 +101,7 @@ def _card(run_id: str, config: RunConfig, scores: Mapping[str, float], directory
         f"`{prefix}` before {text}" for prefix, text in zip(split_prefix(config.prefix), inputs, strict=False) if prefix
     ]
     prefix = f"\nIt was trained with {' and '.join(prefixed)}.\n" if prefixed else ""
-    auto = "AutoModel" if pools else _CLASSES[task.kind]
+    auto = "AutoModel" if pools else task.rules.auto_class
     scoring = (
         "\n`AutoModel` reads the encoder. The scores are `output_layer`, a linear layer, of the mean of a text's token vectors.\n"
         if pools

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from isoviz.tasks import text_metrics
-from isoviz.tasks.protocol import HeadKind
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Metric:
     """
 
     title: str
-    kinds: tuple[HeadKind, ...]
+    kinds: tuple[str, ...]
     highest: float = 1.0
     higher_is_better: bool = True
 
@@ -56,7 +55,7 @@ METRICS = MappingProxyType(
 
 
 def compute(
-    names: Sequence[str], references: Any, predictions: Any, kind: HeadKind = "classification"
+    names: Sequence[str], references: Any, predictions: Any, kind: str = "classification"
 ) -> dict[str, float | None]:
     """The named metrics of n predictions against n references.
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from isoviz import input_validation
 from isoviz.errors import DataError, InputError, listed, shortened
-from isoviz.tasks import checking, files
+from isoviz.tasks import files
+from isoviz.tasks.kinds import KINDS, as_name
 from isoviz.tasks.protocol import HEAD_KINDS, OWN, SPLITS, TRAIN, VALIDATION, HeadKind, OwnTask, Task
 
 if TYPE_CHECKING:
@@ -21,26 +22,6 @@ MAX_CLASSES = 50
 """More distinct labels than this are no classes: numbers or texts."""
 FEW_NUMBERS = 20
 """Whole numbers with at most this many distinct values are classes, else a quantity."""
-
-_KINDS: dict[HeadKind, tuple[tuple[str, str], tuple[str, ...], str]] = {
-    "classification": (
-        ("text", "second"),
-        ("accuracy", "macro-f1", "matthews"),
-        "Which class does the text have?",
-    ),
-    "regression": (("text", "second"), ("pearson", "spearman", "mse"), "Which number does the text have?"),
-    "span": (
-        ("question", "context"),
-        ("exact_match", "f1"),
-        "Which stretch of the context answers the question?",
-    ),
-    "seq2seq": (
-        ("source", "target"),
-        ("rouge1", "rouge2", "rougeL", "rougeLsum", "bleu", "chrf"),
-        "Write the second text from the first.",
-    ),
-}
-"""Kind → columns, metrics, description."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +137,7 @@ def guess(data: str | Path | None, columns: OwnTask) -> Guess:
     kind, reason = (columns.kind, "As chosen.") if columns.kind else _kind(labels, columns.second is not None)
     if kind != "classification":
         return Guess(kind, reason)
-    every = [checking.as_name(value) for frame in frames for value in frame["label"].dropna()]
+    every = [as_name(value) for frame in frames for value in frame["label"].dropna()]
     names = columns.label_names or tuple(sorted(set(every), key=_by_number))
     if len(names) > MAX_CLASSES and not columns.label_names:
         raise DataError.at(
@@ -177,7 +158,7 @@ def _kind(labels: pd.Series, second: bool) -> tuple[HeadKind, str]:
     values = labels.tolist()
     if isinstance(values[0], (dict, list, np.ndarray)):
         return "span", "The labels hold answers with their positions."
-    texts = [checking.as_name(value) for value in values]
+    texts = [as_name(value) for value in values]
     distinct = len(set(texts))
     numbers = pd.to_numeric(pd.Series(texts), errors="coerce")
     if numbers.notna().all() and not isinstance(values[0], bool):
@@ -204,11 +185,11 @@ def task(columns: OwnTask) -> Task:
     kind = columns.kind
     if kind is None:
         raise InputError.at("own.kind", f"not known yet (allowed: {', '.join(HEAD_KINDS)})")
-    names, metrics, description = _KINDS[kind]
+    rules = KINDS[kind]
     classes = columns.label_names
     used = [name for name in (columns.text, columns.second, columns.label) if name is not None]
     second = columns.label if kind == "seq2seq" else columns.second
-    places = dict(zip(names, [name for name in (columns.text, second) if name], strict=False))
+    places = dict(zip(rules.columns, [name for name in (columns.text, second) if name], strict=False))
     problem, field = "", "own"
     if len(set(used)) < len(used):
         problem = f"name each column once (got {', '.join(used)})"
@@ -225,12 +206,12 @@ def task(columns: OwnTask) -> Task:
     return Task(
         slug=OWN,
         title="Own data",
-        description=description,
+        description=rules.question,
         columns=tuple(places),
         places=tuple(places.items()),
         label_names=classes if kind == "classification" else (),
         label=columns.label,
-        metrics=("accuracy", "f1", "matthews") if kind == "classification" and len(classes) == 2 else metrics,
+        metrics=("accuracy", "f1", "matthews") if kind == "classification" and len(classes) == 2 else rules.metrics,
         source="Own data",
         licence="Their owner's.",
         kind=kind,

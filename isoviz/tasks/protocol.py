@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from isoviz.errors import InputError, input_error
+from isoviz.tasks.kinds import HEAD_KINDS as HEAD_KINDS
+from isoviz.tasks.kinds import KINDS, HeadKind, Kind
 
 if TYPE_CHECKING:
     import pandas as pd
 
-HeadKind = Literal["classification", "regression", "span", "seq2seq"]
-"""What is predicted, and so what sits on the encoder: one of several classes, one number, a stretch of the second text, or a
-text of its own.
-"""
 OWN = "own"
 """The task of a person's own files. It is not in the catalogue: without its columns it is no task."""
-HEAD_KINDS: tuple[HeadKind, ...] = get_args(HeadKind)
 
 TRAIN, VALIDATION = "train", "validation"
 SPLITS = (TRAIN, VALIDATION)
@@ -112,31 +109,24 @@ class Task:
         return self.metrics[0]
 
     @property
+    def rules(self) -> Kind:
+        """What all tasks of its kind have in common."""
+        return KINDS[self.kind]
+
+    @property
     def inputs(self) -> tuple[str, ...]:
         """The columns that an encoder reads: of seq2seq tasks the source alone, else all text columns."""
-        return self.columns[:1] if self.kind == "seq2seq" else self.columns
+        return self.columns[: self.rules.inputs]
 
     @property
     def simple_guess(self) -> str:
         """The name of the guess that a model must beat to have learned anything."""
-        kinds = {"classification": "majority", "regression": "mean", "span": "whole context", "seq2seq": "source"}
-        return self.guess or kinds[self.kind]
-
-    @property
-    def answers(self) -> str | None:
-        """The raw column beside the texts that a checked frame is made from: `label`, `answers`, or none (seq2seq)."""
-        return {"classification": "label", "regression": "label", "span": "answers", "seq2seq": None}[self.kind]
+        return self.guess or self.rules.guess
 
     @property
     def reference(self) -> str:
         """The column of a checked frame that predictions are compared with."""
-        columns = {
-            "classification": "label",
-            "regression": "label",
-            "span": "answer_texts",
-            "seq2seq": self.columns[-1],
-        }
-        return columns[self.kind]
+        return self.rules.reference or self.columns[-1]
 
     def wanted(self, direction: str | None = None) -> dict[str, str]:
         """Column of a raw frame → where it stands in the files, for texts and answers."""
@@ -144,7 +134,7 @@ class Task:
         if self.directions:
             first, second = self.checked_direction(direction).split("-")
             places = {"source": f"translation.{first}", "target": f"translation.{second}"}
-        return places | ({self.answers: self.label} if self.answers else {})
+        return places | ({self.rules.answers: self.label} if self.rules.answers else {})
 
     def checked_direction(self, direction: str | None) -> str:
         """The direction of translation, the task's own if none is given; "" for tasks that have none.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from isoviz.config import RunConfig
     from isoviz.models.adapter import HeadedModel, Outputs
+    from isoviz.tasks.kinds import HeadKind
     from isoviz.tasks.protocol import Task
 
 PART = 10_000
@@ -46,19 +47,21 @@ class Head:
     """One head kind on one task. An *item* is what goes through the network once: a row, or a window of a long one.
 
     Attributes:
+        kind: which one.
         per_token: see `HeadedModel`; then evaluation takes no larger batches than training, because it costs more memory.
         num_labels: outputs of the output layer, where the task decides it.
         read: the columns that `tokenise` looks at.
         generation: how texts are written, as options of `transformers.GenerationConfig`; `prepare` fills it in.
     """
 
+    kind: ClassVar[HeadKind]
     per_token = False
-    num_labels = 1
 
     def __init__(self, task: Task, tokenizer: PreTrainedTokenizerBase, config: RunConfig) -> None:
         self.task = task
         self.tokenizer = tokenizer
         self.config = config
+        self.num_labels = len(task.label_names)
         self.read = task.columns
         self.generation: dict[str, int | None] = {}
 
@@ -125,9 +128,7 @@ class Head:
 class Classification(Head):
     """Labels are codes (n,) int64; a prediction is a code with its probability."""
 
-    def __init__(self, task: Task, tokenizer: PreTrainedTokenizerBase, config: RunConfig) -> None:
-        super().__init__(task, tokenizer, config)
-        self.num_labels = len(task.label_names)
+    kind = "classification"
 
     def decide(self, logits: Tensor) -> Tensor:
         return logits.argmax(dim=1)
@@ -142,6 +143,8 @@ class Classification(Head):
 
 class Regression(Head):
     """Labels are numbers (n,) float64, and so are predictions."""
+
+    kind = "regression"
 
     def decide(self, logits: Tensor) -> Tensor:
         return logits.squeeze(-1).float()
@@ -160,8 +163,8 @@ class EncodedSpans(Encoded):
 class Span(Head):
     """An item is a window; it predicts (start, end) logits of its tokens, two (L,) float32."""
 
+    kind = "span"
     per_token = True
-    num_labels = 2
 
     def __init__(self, task: Task, tokenizer: PreTrainedTokenizerBase, config: RunConfig) -> None:
         super().__init__(task, tokenizer, config)
@@ -203,6 +206,7 @@ class Span(Head):
 class Generation(Head):
     """Labels are token lists of the targets, special tokens included; a prediction is a text."""
 
+    kind = "seq2seq"
     per_token = True
 
     def tokenise(self, read: pd.DataFrame) -> dict[str, list[Any]]:
@@ -241,14 +245,6 @@ class Generation(Head):
         return [text.strip() for text in self.tokenizer.batch_decode(written, skip_special_tokens=True)]
 
 
-_HEADS: dict[str, type[Head]] = {
-    "classification": Classification,
-    "regression": Regression,
-    "span": Span,
-    "seq2seq": Generation,
-}
-
-
 def head_for(task: Task, tokenizer: PreTrainedTokenizerBase, config: RunConfig) -> Head:
     """The head of a task's kind."""
-    return _HEADS[task.kind](task, tokenizer, config)
+    return next(head for head in Head.__subclasses__() if head.kind == task.kind)(task, tokenizer, config)
