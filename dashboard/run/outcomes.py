@@ -178,8 +178,10 @@ def _texts(task: Task, predicted: Predictions) -> None:
     )
 
 
-def _joined(value: object) -> str:
-    return value if isinstance(value, str) else " / ".join(dict.fromkeys(str(item) for item in value))  # type: ignore[attr-defined]
+def _joined(value: Any) -> str:
+    if isinstance(value, (str, float)):
+        return str(value)
+    return " / ".join(dict.fromkeys(str(item) for item in value))
 
 
 def _columns(table: pd.DataFrame) -> dict[str, Any]:

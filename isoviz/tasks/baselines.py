@@ -38,4 +38,6 @@ def guess(task: Task, train: pd.DataFrame, validation: pd.DataFrame) -> dict[str
         ValueError: a guess that is none of these.
     """
     guesses = task.rules.simple_guess(task, train, validation)
+    if guesses is None:
+        return {}
     return metrics.compute(task.metrics, validation[task.reference].tolist(), guesses, task.kind)

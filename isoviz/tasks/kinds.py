@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from torch import Tensor
 
-HeadKind = Literal["classification", "regression", "span", "seq2seq"]
-"""What is predicted, and so what sits on the encoder: one of several classes, one number, a stretch of the second text, or a
-text of its own.
+HeadKind = Literal["classification", "regression", "span", "seq2seq", "embedding"]
+"""What is predicted, and so what sits on the encoder: one of several classes, one number, a stretch of the second text, a text of
+its own, or nothing but one vector per text.
 """
 HEAD_KINDS: tuple[HeadKind, ...] = get_args(HeadKind)
 Compared = tuple[dict[str, Any], np.ndarray]
@@ -37,7 +37,7 @@ class Kind:
         guess: the simple guess (`isoviz.tasks.baselines`) that a model must beat.
         answers: the raw column beside the texts: `label`, `answers`, or none.
         reference: the column of a checked frame that predictions are compared with; "" for the last text.
-        inputs: number of text columns that an encoder reads.
+        inputs: number of text columns that an encoder reads at once.
         correlation: the metric by which chance is judged, if any.
         per_row: the output layer reads one vector per row.
         auto_class, options: transformers' class of its network, and what it wants to know.
@@ -263,8 +263,71 @@ class Seq2Seq(Texts):
         return sources.tolist()
 
 
+class Embedding(Kind):
+    """Vectors that are close where texts belong together: those of a row, or as much as its score says.
+
+    A prediction is the cosine of a row's two texts; without scores the rank of its second text among all texts to be found, and
+    `ranked` are the metrics. `losses` are those of rows with scores.
+    """
+
+    slug = "embedding"
+    title = "vectors, close for texts that belong together"
+    question = "Which texts belong together?"
+    columns = ("first", "second", "third")
+    metrics = ("spearman", "pearson")
+    ranked: ClassVar[tuple[str, ...]] = ("ndcg", "mrr", "recall1", "recall10")
+    losses: ClassVar[tuple[str, ...]] = ("cosent", "angle", "cosine")
+    guess = "tf-idf"
+    inputs = 1
+    correlation = "spearman"
+    per_row = False
+    auto_class = "AutoModel"
+    outputs = 0
+    settings = ("loss", "temperature")
+
+    def check(self, frame: pd.DataFrame, task: Any, checked: dict[str, Any], refuse: Any) -> None:
+        """Scores, where there are any; a negative that is none."""
+        if task.label:
+            Regression().check(frame, task, checked, refuse)
+        for column in task.columns[2:]:
+            bad = checked[column] == checked[task.columns[1]]
+            refuse(
+                bad, column, f"'{column}' is the text that belongs to the first, not a negative", list(frame[column])
+            )
+
+    def simple_guess(self, task: Any, train: pd.DataFrame, validation: pd.DataFrame) -> Any:
+        """The cosine of the texts' weighted word counts, if there are scores."""
+        if not task.label:
+            return None
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        words = TfidfVectorizer(token_pattern=r"\S+").fit(train[list(task.columns)].to_numpy().ravel())
+        first, second = (words.transform(validation[column]) for column in task.columns)
+        return np.asarray(first.multiply(second).sum(axis=1)).ravel()
+
+    def constant(self, rows: pd.DataFrame, predictions: Sequence[Any]) -> str | None:
+        if np.ptp(np.asarray(predictions, dtype=np.float64)) <= CONSTANT:
+            return "gives all texts the same vector"
+        return super().constant(rows, predictions) if "label" in rows else None
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Never: that of a row depends on its batch (`isoviz.models.objectives.Objective`)."""
+        raise ValueError("embeddings have no loss without `HeadedModel.objective`")
+
+    def errors(self, task: Any, rows: pd.DataFrame, predictions: Any, confidence: Any) -> Compared:
+        """Pairs whose cosine is out of order first; without scores, those found last."""
+        from scipy.stats import rankdata
+
+        found = np.asarray(predictions, dtype=np.float64)
+        if not task.label:
+            return {"rank": found}, found
+        labels = rows["label"].to_numpy()
+        off = (rankdata(found) - rankdata(labels)) / max(1, len(rows) - 1)
+        return {"label": labels, "prediction": found, "off": off}, np.abs(off)
+
+
 KINDS: Mapping[str, Kind] = MappingProxyType(
-    {kind.slug: kind() for kind in (Classification, Regression, Span, Seq2Seq)}
+    {kind.slug: kind() for kind in (Classification, Regression, Span, Seq2Seq, Embedding)}
 )
 
 
