@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from isoviz.errors import InputError
-from isoviz.models import sentences
 from isoviz.models.hooks import Representations
 
 if TYPE_CHECKING:
@@ -82,7 +81,8 @@ def save_embedder(
     Raises:
         InputError: the method's map is not affine (Flow).
     """
-    from sentence_transformers.sentence_transformer.modules import Dense, Normalize
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Transformer
 
     affine, modules = affine_of(model), list(model.network.sentence_modules)  # type: ignore[arg-type]
     if affine is not None:
@@ -90,10 +90,17 @@ def save_embedder(
         modules.append(Dense(h, h, activation_function=nn.Identity(), init_weight=matrix.contiguous(), init_bias=shift))
     network = copy.copy(model.network)
     network._modules = {name: module for name, module in network._modules.items() if name != "sentence_modules"}
+    names = {name: f"{text} " if text else "" for name, text in zip(("query", "document"), prompts, strict=True)}
     with tempfile.TemporaryDirectory() as place:
         network.save_pretrained(place)
         tokenizer.save_pretrained(place)
-        sentences.save(Path(place), [*modules, Normalize()], folder, prompts, longest)
+        local: dict[str, Any] = {"local_files_only": True}
+        first = Transformer(
+            place, max_seq_length=longest, model_kwargs=local, config_kwargs=local, processor_kwargs=local
+        )
+        SentenceTransformer(
+            modules=[first, *modules, Normalize()], prompts=names, similarity_fn_name="cosine", device="cpu"
+        ).save(str(folder), create_model_card=False)
 
 
 def save(

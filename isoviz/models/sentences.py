@@ -143,36 +143,6 @@ def modules_of(source: ModelSource, width: int, pooling: str) -> torch.nn.Sequen
     return torch.nn.Sequential(*modules)
 
 
-def save(
-    transformer: Path,
-    modules: Sequence[torch.nn.Module],
-    folder: Path,
-    prompts: tuple[str, str],
-    max_length: int | None,
-) -> None:
-    """Write a sentence-transformers folder.
-
-    Args:
-        transformer: folder of the network and its tokenizer.
-        modules: what follows the network, in order.
-        prompts: words before a query and before a document.
-    """
-    import torch
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Transformer
-
-    options = {"local_files_only": True}
-    first = Transformer(
-        str(transformer),
-        max_seq_length=max_length,
-        model_kwargs={**options, "dtype": torch.float32},
-        config_kwargs=options,
-    )
-    names = dict(zip(("query", "document"), (f"{text} " if text else "" for text in prompts), strict=True))
-    model = SentenceTransformer(modules=[first, *modules], prompts=names, similarity_fn_name="cosine", device="cpu")
-    model.save(str(folder), create_model_card=False)
-
-
 def vectors(
     model: SentenceTransformer,
     texts: Sequence[str],
