@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -185,11 +186,18 @@ def config(model: Path, folder: Path, columns: int, label: str | None = None, **
     [(2, "score", ("isobn", {})), (3, None, ("gor", {"lam": 1.0})), (2, None, ("baseline", {}))],
 )
 def test_a_run_learns_and_its_folder_gives_its_vectors(
-    tiny_models: tiny.TinyModels, tmp_path: Path, columns: int, label: str | None, method: Any
+    tiny_models: tiny.TinyModels,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    columns: int,
+    label: str | None,
+    method: Any,
 ) -> None:
     from sentence_transformers import SentenceTransformer
 
-    from isoviz.models import folding
+    from isoviz.exploring import encoders
+    from isoviz.models import extract, folding
+    from isoviz.models.extract import offered_poolings
 
     folder = write(tmp_path / "data", columns, scored=bool(label))
     cfg = config(tiny_models("bert"), folder, columns, label, method=method, prefix="w1 | w2")
@@ -209,6 +217,14 @@ def test_a_run_learns_and_its_folder_gives_its_vectors(
         with torch.no_grad():
             expected = torch.nn.functional.normalize(model(**batch).head, dim=1)
         np.testing.assert_allclose(encode(texts), expected.numpy(), atol=2e-6)
+    run = encoders.FinishedRun(model, head.tokenizer, cfg.task, False, ("w1", "w2"))
+    monkeypatch.setattr(encoders, "load_run", lambda name: run)
+    monkeypatch.setattr(encoders, "resolve", lambda name: SimpleNamespace(fingerprint=""))
+    with encoders.opened("run:it") as (source, _):
+        assert offered_poolings(source)[0][0] == "sentence"
+        np.testing.assert_allclose(
+            extract.encode(source, texts, prompt="query"), encoder.encode_query(texts), atol=2e-6
+        )
 
 
 @pytest.mark.parametrize(("columns", "label"), [(2, "score"), (3, None)])
