@@ -39,17 +39,14 @@ class Regularised(nn.Module):
         kind = named(penalties, method, "method")
         values = methods.check_params(method, {**kind.for_embeddings, **params})
         if values["on"] != "pooled":
-            raise InputError(
-                f"on: a loss sees sentence embeddings only (got '{values['on']}', allowed: pooled)", field="params.on"
-            )
+            raise InputError(f"on: a loss sees pooled vectors only (got '{values['on']}')", field="params.on")
         model: Any = getattr(loss, "model", None)
-        if not hasattr(model, "get_embedding_dimension"):
-            raise InputError(f"loss: {type(loss).__name__} has no SentenceTransformer as `model`", field="loss")
-        if type(loss).__name__.startswith("Cached"):
-            raise InputError(
-                f"loss: {type(loss).__name__} never holds a whole batch of vectors; use the loss without 'Cached'",
-                field="loss",
+        name = type(loss).__name__
+        if not hasattr(model, "get_embedding_dimension") or name.startswith("Cached"):
+            known = (
+                "expected one with a SentenceTransformer as `model`, and not a cached one"  # its batch is never whole
             )
+            raise InputError(f"loss: {known} (got {name})", field="loss")
         self.model, self.loss = model, loss  # the trainer replaces `model` in both by the wrapped one
         self.method = kind(kind.Params(**values))
         shape: Any = SimpleNamespace(head_width=model.get_embedding_dimension(), num_layers=0)

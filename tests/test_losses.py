@@ -70,10 +70,10 @@ def test_what_cannot_be_regularised_is_refused() -> None:
 
     model = encoder(False)
     for loss, options, words in (
-        (CachedMultipleNegativesRankingLoss(model), {}, "without 'Cached'"),
-        (torch.nn.MSELoss(), {}, "no SentenceTransformer"),
+        (CachedMultipleNegativesRankingLoss(model), {}, "not a cached one"),
+        (torch.nn.MSELoss(), {}, "with a SentenceTransformer"),
         (CoSENTLoss(model), {"method": "isobn"}, "gor"),
-        (CoSENTLoss(model), {"method": "gor", "on": "tokens"}, "allowed: pooled"),
+        (CoSENTLoss(model), {"method": "gor", "on": "tokens"}, "pooled vectors only"),
         (CoSENTLoss(model), {"method": "gor", "lamda": 1.0}, "lam"),
     ):
         with pytest.raises(InputError, match=words):

@@ -51,21 +51,9 @@ class Representations:
     def column(self, first: int, columns: int) -> Representations:
         """Every `columns`-th row from `first` on: one text of each row of texts."""
         part = slice(first, None, columns)
-
-        def of(values: Tensor | None) -> Tensor | None:
-            return None if values is None else values[part]
-
-        return replace(
-            self,
-            cls=self.cls[part],
-            pooled=self.pooled[part],
-            last_hidden=self.last_hidden[part],
-            hidden_states=tuple(hidden[part] for hidden in self.hidden_states),
-            attention_mask=self.attention_mask[part],
-            places=of(self.places),
-            sinks=of(self.sinks),
-            embeddings=of(self.embeddings),
-        )
+        of_rows = ("cls", "pooled", "last_hidden", "attention_mask", "places", "sinks", "embeddings")
+        values = {name: value[part] for name in of_rows if (value := getattr(self, name)) is not None}
+        return replace(self, hidden_states=tuple(hidden[part] for hidden in self.hidden_states), **values)
 
     def row_tokens(self, hidden: Tensor) -> Tensor:
         """(B, d) of the vectors (B, L, d) of one layer, that of the token that stands for its row."""

@@ -248,7 +248,9 @@ def _pooling(source: ModelSource, common: Mapping[str, Any], embeds: bool) -> st
     """A decoder's pooling, its default resolved; other models have their own, unless they are trained for embeddings. `InputError` for
     a setting that does not apply."""
     requested: str = common.get("pooling", "auto")
-    if embeds and requested != "echo" and not common.get("without_sinks"):
+    if embeds and (requested == "echo" or common.get("without_sinks")):
+        raise InputError("pooling: embeddings are trained with auto, cls, mean or last, of all tokens", field="pooling")
+    if embeds:
         return requested
     if requested == "cls":
         raise InputError("pooling: cls is for embedding tasks (allowed: auto, last, mean, echo)", field="pooling")
@@ -298,12 +300,10 @@ def _stride(task: Task, longest: int, requested: int | None) -> int:
 def _loss(task: Task, common: Mapping[str, Any]) -> str:
     """The loss of an embedding task, its default resolved; `InputError` for one that does not fit the task."""
     requested: str = common.get("loss", "auto")
+    allowed, reason = (Embedding.losses, "has scores") if task.label else (("infonce",), "has no scores")
     if task.kind != "embedding":
-        allowed: tuple[str, ...] = ("auto",)
-    else:
-        allowed = Embedding.losses if task.label else ("infonce",)
+        allowed, reason = ("auto",), "is no embedding task"
     if requested not in ("auto", *allowed):
-        reason = "is no embedding task" if task.kind != "embedding" else "has scores" if task.label else "has no scores"
         raise InputError(f"loss: '{task.slug}' {reason} (got {requested}, allowed: {', '.join(allowed)})", field="loss")
     if allowed == ("infonce",) and common.get("batch_size", 2) < 2:
         raise InputError(

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 ONE_TOKEN = "one random token of each row"
 """How the `head` and `pooled` clouds are sampled if the output layer reads every token."""
-FIRST_TEXT = "the first text of each row"
-"""And if a row has several texts, each with its vector."""
 _HELD_TOKENS, _HELD_BYTES = 2_048, 64 * 2**20
 """Most points buffered before summing."""
 
@@ -222,7 +220,7 @@ class Evaluator:
             predictions=in_order,
             pooled=pooled[order],
             head=head[order],
-            drawn=ONE_TOKEN if model.per_token else FIRST_TEXT if self.head.together > 1 else "",
+            drawn=ONE_TOKEN if model.per_token else "the first text of each row" if self.head.together > 1 else "",
             layers=clouds,
             cloud_seconds=cloud_seconds,
             sinks=self._sinks(sum(result[3] for result in results), clouds),
