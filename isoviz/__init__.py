@@ -25,7 +25,7 @@ _MODULE_OF = {
     "train": "notebook",
 }
 """Public names that are loaded on first use → the modules that have them."""
-_MODULES = ("methods", "metrics", "plots", "posthoc", "vectors", "watch")
+_MODULES = ("losses", "methods", "metrics", "plots", "posthoc", "vectors", "watch")
 
 
 def __getattr__(name: str) -> _Any:

@@ -18,7 +18,8 @@ NO_TRACKER: Final = "none"
 SECTIONS: Final[dict[str, tuple[str, ...]]] = {
     "Optimisation": ("schedule", "warmup_ratio", "weight_decay", "grad_accum", "early_stopping", "batching"),
     "Input and output": ("max_length", "prefix", "doc_stride", "num_beams", "allow_unknown"),
-    "Decoders": ("pooling", "without_sinks"),
+    "Embeddings": ("loss", "temperature", "pooling"),
+    "Decoders": ("without_sinks",),
     "Evaluation and checkpoints": ("select", "max_eval", "probe_size", "checkpoint_minutes", "report_to"),
     "Hardware": ("precision", "threads", "processes", "accelerate_config"),
     "LoRA": ("lora_rank", "lora_alpha", "lora_dropout", "lora_targets", "dtype"),
@@ -204,11 +205,25 @@ class RunConfig(BaseModel):
         "the CPU.",
     )
 
-    pooling: Literal["auto", "last", "mean", "echo"] = Field(
+    loss: Literal["auto", "cosent", "angle", "cosine", "infonce"] = Field(
+        "auto",
+        title="Loss",
+        description="Embedding tasks only. cosent (auto), angle and cosine: pairs with scores. infonce: texts that belong together, "
+        "against all others of the batch.",
+    )
+    temperature: float = Field(
+        0.05,
+        gt=0,
+        le=10,
+        title="Temperature",
+        description="Embedding tasks only: cosines are divided by it; 0.05 is a scale of 20. Accumulation adds no negatives.",
+    )
+
+    pooling: Literal["auto", "last", "mean", "cls", "echo"] = Field(
         "auto",
         title="Pooling",
-        description="The vector of a row, for decoders only. last (auto): of its last token. mean: of all its tokens. echo: the mean "
-        "of its second occurrence, after the model has read it once.",
+        description="The vector of a row, for decoders and embedding tasks. auto: as the model's authors say; else the last token of a "
+        "decoder, the mean of others. echo, of decoders: the mean of a row's second occurrence, after the model has read it once.",
     )
     without_sinks: bool = Field(
         False,
@@ -246,9 +261,11 @@ class RunConfig(BaseModel):
             mode="json", exclude={"seed", "threads", "checkpoint_minutes", "report_to", "allow_unknown"}
         )
         # stores hold keys from before there were these fields
-        for name in ("processes", "accelerate_config", "pooling", "without_sinks", "dtype"):
+        for name in ("processes", "accelerate_config", "pooling", "without_sinks", "dtype", "loss", "temperature"):
             if fields[name] == RunConfig.model_fields[name].default:
                 del fields[name]
+        if fields["own"] and fields["own"]["third"] is None:
+            del fields["own"]["third"]
         return json.dumps(fields, sort_keys=True)
 
     @property

@@ -15,6 +15,7 @@ import grimp
 
 from isoviz.jobs import queue
 from isoviz.runs.store import Store
+from isoviz.tasks.protocol import HEAD_KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
 ENGINE = sorted((ROOT / "isoviz").rglob("*.py"))
@@ -62,6 +63,18 @@ def test_the_reading_list_is_short():
     files = re.findall(r"`((?:isoviz|dashboard|pages)/[\w/]+\.py)`", listed)
     assert len(files) >= 10
     assert [name for name in files if len((ROOT / name).read_text().splitlines()) > 400] == []
+
+
+def test_what_a_head_kind_has_of_its_own_is_in_its_object():
+    """No table keyed by kinds beside `isoviz.tasks.kinds`: a new kind would have to find it."""
+    tables = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in ENGINE + DASHBOARD + PAGES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Dict)
+        and len({key.value for key in node.keys if isinstance(key, ast.Constant)} & set(HEAD_KINDS)) > 1
+    ]
+    assert tables == []
 
 
 ROOMS_OF = {

@@ -19,7 +19,13 @@ TWO_SIDED = ("bart", "mbart", "t5")
 """Writers that transformers can also put a classifier, or a finder of stretches, on."""
 CAUSAL = {"gpt2": "GPT2", "llama": "Llama"}
 """Decoders, as `tests.models.readers` names them."""
-TASKS = {"classification": "glue/cola", "regression": "glue/stsb", "span": "squad", "seq2seq": "wmt16/ro-en"}
+TASKS = {
+    "classification": "glue/cola",
+    "regression": "glue/stsb",
+    "span": "squad",
+    "seq2seq": "wmt16/ro-en",
+    "embedding": "stsb",
+}
 """A task of each head kind, whose files `write` makes."""
 
 
@@ -55,7 +61,7 @@ def write(kind: str, folder: Path, train: int = 24, validation: int = 12) -> Pat
         made: list[dict[str, object]] = []
         for row in range(rows):
             first, second = words(3, 8), words(3, 8)
-            if kind == "regression":  # how many words of the first are early in the list
+            if kind in ("regression", "embedding"):  # how many words of the first are early in the list
                 label = 5 * float(np.mean([word in WORDS[:20] for word in first]))
                 made.append({"sentence1": " ".join(first), "sentence2": " ".join(second), "label": label, "idx": row})
             elif kind == "span":

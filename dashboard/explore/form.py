@@ -165,7 +165,7 @@ def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
             _fill(form, source, own_set, request)
         return
     task = tasks.get(slug)
-    note = "" if task.inputs == task.columns else "Read here: the source texts."
+    note = "" if task.inputs == task.columns else f"Read here: {task.inputs[0]}."
     data = data_field(task, prefix, check=False, note=note)
     form.error_slots["data"] = st.container()
     if source is None or not data.ready:

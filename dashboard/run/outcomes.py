@@ -66,7 +66,7 @@ def draw(run: RunRow, fingerprint: Callable[[], str | None]) -> None:
     limit_text = f", the first of {wording.number(predicted.rows)}" if count < predicted.rows else ""
     epoch_text = "before training" if predicted.epoch == 0 else f"after epoch {predicted.epoch}"
     st.caption(f"Of the validation rows {epoch_text}: n = {wording.number(count)}{limit_text}.")
-    if task.kind == "classification":
+    if task.label_names:
         _confusion(run, task, predicted)
     elif task.kind == "regression":
         _numbers(run, predicted)
@@ -178,8 +178,10 @@ def _texts(task: Task, predicted: Predictions) -> None:
     )
 
 
-def _joined(value: object) -> str:
-    return value if isinstance(value, str) else " / ".join(dict.fromkeys(str(item) for item in value))  # type: ignore[attr-defined]
+def _joined(value: Any) -> str:
+    if isinstance(value, (str, float)):
+        return str(value)
+    return " / ".join(dict.fromkeys(str(item) for item in value))
 
 
 def _columns(table: pd.DataFrame) -> dict[str, Any]:
@@ -227,9 +229,7 @@ def _rows(run: RunRow, task: Task, predicted: Predictions, fingerprint: str | No
 def _worst_first(task: Task, predicted: Predictions, frame: pd.DataFrame | None) -> pd.DataFrame:
     """`outcomes.errors` of the saved predictions; without the rows, the reference is the only text column."""
     saved = predicted.table
-    reference_column = (
-        "answer_texts" if task.kind == "span" else task.columns[-1] if task.kind == "seq2seq" else "label"
-    )
+    reference_column = task.reference
     if frame is None:
         rows = pd.DataFrame(dict.fromkeys(task.columns, ""), index=saved.index)
         rows[reference_column] = saved["label"]
@@ -238,7 +238,7 @@ def _worst_first(task: Task, predicted: Predictions, frame: pd.DataFrame | None)
     confidence = saved["confidence"].to_numpy() if "confidence" in saved else None
     answers = saved["prediction"]
     table = outcomes.errors(
-        task, rows, answers.to_numpy() if task.kind != "span" else answers.tolist(), confidence=confidence
+        task, rows, answers.to_numpy() if task.rules.per_row else answers.tolist(), confidence=confidence
     )
     return (
         table if frame is not None else table.drop(columns=[name for name in task.columns if name != reference_column])

@@ -25,6 +25,7 @@ from isoviz.runs import planning, pretrained
 from isoviz.runs.examples import is_example
 from isoviz.runs.naming import method_title, parameter_label, setting, variant
 from isoviz.runs.rows import RunRow
+from isoviz.tasks.kinds import KINDS
 from isoviz.tasks.protocol import OwnTask
 
 _METHOD_FIELDS = ("method", "params", "version")
@@ -266,10 +267,10 @@ def _inapplicable(config: RunConfig) -> set[str]:
 
     absent = {name for name in ("own", "direction") if getattr(config, name) is None}
     try:
-        kind = tasks.get(config.task, config.own).kind
+        own = tasks.get(config.task, config.own).rules.settings
     except InputError:  # a task unknown to this version: show all settings
         return absent
-    return absent | {name for name, of in {"doc_stride": "span", "num_beams": "seq2seq"}.items() if of != kind}
+    return absent | {name for kind in KINDS.values() for name in kind.settings if name not in own}
 
 
 def _setting(value: object) -> str:

@@ -14,22 +14,17 @@ from dashboard.inputs.data_form import Source, check_rows, files_field
 from dashboard.shared import forms, reading, wording
 from isoviz import tasks
 from isoviz.errors import InputError
-from isoviz.tasks import own
+from isoviz.tasks import kinds, own
 from isoviz.tasks.own import Guess, Preview
 from isoviz.tasks.protocol import OwnTask
 
 NO_SECOND = "(none)"
 INFERRED = "inferred"
-KINDS = {
-    INFERRED: "inferred from the labels",
-    "classification": "class",
-    "regression": "number",
-    "span": "answer in the second text",
-    "seq2seq": "text to generate",
-}
+KINDS = {INFERRED: "inferred from the labels"} | {slug: kind.title for slug, kind in kinds.KINDS.items()}
 """Titles of the kinds of target."""
 PATH = forms.key(f"data.{tasks.OWN}")
-_COLUMNS = ("text", "second", "label")
+_COLUMNS = ("text", "second", "third", "label")
+_OPTIONAL = _COLUMNS[1:]
 
 
 def own_field() -> Source:
@@ -37,7 +32,8 @@ def own_field() -> Source:
     with st.container(border=True):
         st.markdown("**Own data**")
         st.caption(
-            "Any table with a text column and a label column. Choose the columns below; the file itself is not changed."
+            "Any table with a text column and a label column, or with two columns of texts that belong together. Choose the columns "
+            "below; the file itself is not changed."
         )
         path, _ = files_field(tasks.OWN, on_change=_guess_again)
         if path is None:
@@ -58,7 +54,7 @@ def _guess_again() -> None:
     if preview is None:
         return
     for name, column in own.guess_columns(preview).items():
-        st.session_state[_key(name)] = NO_SECOND if name == "second" and column is None else column
+        st.session_state[_key(name)] = NO_SECOND if name in _OPTIONAL and column is None else column
     st.session_state[_key("kind")] = INFERRED
     st.session_state[_key("label_names")] = ""
 
@@ -87,7 +83,7 @@ def _mapping(preview: Preview) -> tuple[dict[str, Any], dict[str, DeltaGenerator
     guessed = own.guess_columns(preview)
     values: dict[str, Any] = {}
     places: dict[str, DeltaGenerator] = {}
-    for cell, name in zip(st.columns(3), _COLUMNS, strict=True):
+    for cell, name in zip(st.columns(len(_COLUMNS)), _COLUMNS, strict=True):
         with cell:
             values[name] = _column(name, preview, guessed[name])
             places[name] = st.container()
@@ -115,11 +111,11 @@ def _mapping(preview: Preview) -> tuple[dict[str, Any], dict[str, DeltaGenerator
 
 def _column(name: str, preview: Preview, guessed: str | None) -> str | None:
     field = OwnTask.model_fields[name]
-    options = [*([NO_SECOND] if name == "second" else []), *preview.columns]
+    options = [*([NO_SECOND] if name in _OPTIONAL else []), *preview.columns]
     selected = st.selectbox(
         f"{field.title} column",
         options,
-        index=options.index(guessed) if guessed in options else 0 if name == "second" else None,
+        index=options.index(guessed) if guessed in options else 0 if name in _OPTIONAL else None,
         key=_key(name),
         bind="query-params",
         placeholder="Choose a column",
@@ -159,7 +155,8 @@ def _split() -> dict[str, Any]:
 
 
 def _checked_source(path: str, values: Mapping[str, Any], places: Mapping[str, DeltaGenerator]) -> Source:
-    missing = [name for name in ("text", "label") if values[name] is None]
+    needed = ("text",) if values["second"] else ("text", "label")
+    missing = [name for name in needed if values[name] is None]
     for name in missing:
         places[name].error("Choose a column.")
     if missing:

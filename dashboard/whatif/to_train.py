@@ -91,7 +91,8 @@ def _own_files(own: OwnTask) -> dict[str, Any]:
     values = {
         "text": own.text,
         "second": own.second or NO_SECOND,
-        "label": own.label,
+        "third": own.third or NO_SECOND,
+        "label": own.label or NO_SECOND,
         "kind": KINDS[own.kind or INFERRED],
     }
     values |= {"share": forms.number_text(own.share), "split_seed": str(own.split_seed)}

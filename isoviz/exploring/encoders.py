@@ -116,9 +116,14 @@ def opened(name: str) -> Iterator[tuple[ModelSource, FinishedRun | None]]:
         return
     run = load_run(name)
     with tempfile.TemporaryDirectory(prefix="isoviz-encoder-") as folder:
-        encoder: Any = run.model.network.base_model  # without the head, whose width depends on the task
-        encoder.save_pretrained(folder)
-        run.tokenizer.save_pretrained(folder)
+        if run.model.kind == "embedding":
+            from isoviz.models import folding
+
+            folding.save_embedder(run.model, run.tokenizer, Path(folder), run.before, run.longest)
+        else:
+            encoder: Any = run.model.network.base_model  # without the head, whose width depends on the task
+            encoder.save_pretrained(folder)
+            run.tokenizer.save_pretrained(folder)
         yield ModelSource(name, "local", folder, resolve(name).fingerprint), run
 
 
@@ -198,7 +203,7 @@ def load_run(name: str, store: Store | None = None) -> FinishedRun:
     model, head = reload(row.config, weights)
     before = prefixes.split_prefix(row.config.prefix)
     longest = row.config.max_length if row.config.pooling == "echo" else None  # read twice
-    return FinishedRun(model, head.tokenizer, row.config.task, not head.per_token, before, longest)
+    return FinishedRun(model, head.tokenizer, row.config.task, head.task.rules.per_row, before, longest)
 
 
 def _batch(tokenizer: PreTrainedTokenizerBase, texts: Sequence[Sequence[str]], max_length: int) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def of(
     facts = read_json(cached_file)
     if facts is not None:
         return facts
-    if run is not None:
+    if run is not None and run.model.output.out_features:
         origin = f"the output layer of the run's {run.model.kind} head"
         facts = {"what": origin} | measure(run.model.output.weight.detach().cpu().numpy(), tell)
     else:

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from isoviz.errors import InputError
 from isoviz.models.hooks import Hooks, Representations
-from isoviz.parameters import Paper, Params, parameter
+from isoviz.parameters import Paper, Params, ParamValue, parameter
 from isoviz.tasks.protocol import HEAD_KINDS, HeadKind
 
 __all__ = [
@@ -185,27 +185,32 @@ class CloudParams(Params):
 
 
 class CloudPenalty(Method):
-    """A method that adds λ times a statistic of one cloud of the batch to the loss. Subclasses write `statistic`."""
+    """A method that adds λ times a statistic of one cloud of the batch to the loss. Subclasses write `statistic`.
+
+    Class attributes:
+        for_embeddings: parameters whose default is another where vectors are compared by cosine.
+    """
 
     params: CloudParams
+    for_embeddings: ClassVar[Mapping[str, ParamValue]] = {}
 
     def attach(self, model: HookedModel) -> None:
         """Check the layer number."""
         check_layer(self.params.layer, model, "the last one")
 
     def penalties(self, reps: Representations) -> dict[str, Tensor]:
-        """{slug: λ × `statistic`} over the points of all processes, outside autocast; no term if λ = 0."""
+        """{slug: `term`} of the chosen points; no term if λ = 0."""
+        return {self.slug: self.term(self._points(reps))} if self.params.lam else {}
+
+    def term(self, points: Tensor) -> Tensor:
+        """λ × `statistic` of the points (n, d) of all processes, outside autocast: a scalar."""
         import torch
 
         from isoviz.metrics.cloud import working_dtype
         from isoviz.metrics.collectives import gathered
 
-        if self.params.lam == 0:
-            return {}
-        points = self._points(reps)
         with torch.autocast(points.device.type, enabled=False):
-            points = gathered(points.to(working_dtype(points)))
-            return {self.slug: self.params.lam * self.statistic(points)}
+            return self.params.lam * self.statistic(gathered(points.to(working_dtype(points))))
 
     def statistic(self, points: Tensor) -> Tensor:
         """The term without its strength, a differentiable scalar, from the cloud (n, d) in float32 or float64."""

@@ -90,6 +90,7 @@ class SIGReg(CloudPenalty):
     )
     paper = Paper("Balestriero & LeCun 2025", BIBTEX)
     Params = SIGRegParams
+    for_embeddings = {"scale": True}
     params: SIGRegParams
     effects = {"penalty": "down"}
     acts_on = "isoscore"

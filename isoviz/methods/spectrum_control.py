@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from isoviz.methods.protocol import Method, Paper, Params, Representations, parameter
+from isoviz.tasks.protocol import HEAD_KINDS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -96,6 +97,7 @@ class _SpectrumControl(Method):
     params: SpectrumPolParams | SpectrumExpParams
     curve: ClassVar[Decay]
     pulls = "the singular values of the output matrix"
+    kinds = tuple(kind for kind in HEAD_KINDS if kind != "embedding")  # which has no output matrix
     effects = {"penalty": "down"}
     acts_on = "i1"  # measured on the output weights
     of_rows_together = False  # its term depends on the output weights only

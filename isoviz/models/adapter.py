@@ -12,14 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from isoviz.errors import InputError, ModelError
-from isoviz.metrics.collectives import own_share
-from isoviz.models import folders, pooled
+from isoviz.metrics.collectives import gathered, own_share
+from isoviz.models import folders, pooled, sentences
 from isoviz.models.families import CLASSIFIERS, CausalPooling
 from isoviz.models.hooks import Hooks, Representations
 from isoviz.models.loading import Mismatch, load_bare, load_pretrained, reading, refusal
+from isoviz.models.objectives import Objective
 from isoviz.models.sources import ModelSource, configuration
 from isoviz.models.wiring import wire
-from isoviz.tasks.protocol import HeadKind
+from isoviz.tasks.kinds import KINDS, HeadKind, Kind
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -34,7 +35,7 @@ class Outputs:
 
     Attributes:
         logits: (B, labels) for classes, (B, 1) for numbers, (B, L, 2) for spans (start and end; padding has the lowest
-            number there is), (P, vocabulary) for texts.
+            number there is), (P, vocabulary) for texts, `head` for embeddings.
         loss: the objective, if labels were given.
         terms: the task loss and each weighted penalty, detached from nothing.
         reps: what the hooks saw.
@@ -61,6 +62,7 @@ class HeadedModel(nn.Module):
         head_width: h, the size of the vectors that feed the output layer.
         num_layers: layers whose token vectors are reported: the encoder's, of an encoder-decoder the decoder's.
         per_token: the output layer reads every token, not one vector per row.
+        objective: the loss of embeddings, which the training rows decide.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class HeadedModel(nn.Module):
         self.width: int = self.wiring.width
         self.head_width: int = self.output.in_features
         self.num_layers: int = self.wiring.depth
+        self.objective: Objective | None = None
         self.hooks = hooks
         hooks.attach(self)
         self.method_state = hooks.state  # under this name in checkpoints
@@ -137,7 +140,7 @@ class HeadedModel(nn.Module):
         Args:
             input_ids, attention_mask, token_type_ids, decoder_input_ids: see `represent`.
             labels: (B,) class codes; (B,) numbers; (B, 2) first and last token of the answer, (0, 0) where there is none;
-                (B, T) target tokens, padded with `IGNORED`.
+                (B, T) target tokens, padded with `IGNORED`; (B,) as `Objective` reads them.
             penalise: compute the method's penalties as well (training).
         """
         # of the class: FSDP replaces the object's own by one that may not be called within a forward pass
@@ -146,7 +149,7 @@ class HeadedModel(nn.Module):
         )
         reps = represent()
         head = self.hooks.transform(reps, self.training)
-        logits = self.output(self.dropout(head))
+        logits = self.output(self.dropout(head)) if self.output.out_features else head
         if self.wiring.bias is not None:
             logits = logits + self.wiring.bias
         if self.kind == "span":
@@ -161,24 +164,25 @@ class HeadedModel(nn.Module):
         # processes that train together have parts of a batch that differ by a row, and in their texts' lengths
         if self.training:
             task_loss = task_loss * own_share(len(labels), logits.device)
-        penalties = self.hooks.penalties(replace(reps, again=represent)) if penalise else {}
+        penalties = self._penalties(replace(reps, again=represent)) if penalise else {}
         loss = self.hooks.objective(task_loss, penalties)
         return Outputs(logits, loss, {"task": task_loss, **penalties}, reps, head, len(labels))
 
     def task_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """The mean loss in float32: squared error for numbers, else cross-entropy (for spans, the mean of start's and end's).
+        """The mean loss of its kind; arguments as `Outputs.logits` and the labels of `forward`, for texts (P,) without padding."""
+        if self.objective is None:
+            return KINDS[self.kind].loss(logits.float(), labels)
+        # float64 holds every code
+        gathered_labels = gathered(labels.double()[:, None])[:, 0]
+        return self.objective(gathered(logits.float()), gathered_labels)
 
-        Args:
-            logits: see `Outputs`.
-            labels: see `forward`; for texts (P,), without padding.
-        """
-        logits = logits.float()
-        if self.kind == "regression":
-            return nn.functional.mse_loss(logits.squeeze(-1), labels.float())
-        if self.kind == "span":
-            ends = (nn.functional.cross_entropy(logits[..., end], labels[:, end]) for end in (0, 1))
-            return sum(ends, start=logits.new_zeros(())) / 2
-        return nn.functional.cross_entropy(logits, labels)
+    def _penalties(self, reps: Representations) -> dict[str, Tensor]:
+        """The method's terms; of rows of several texts the mean over the columns, or a text would be pushed away from its partner."""
+        columns = self.objective.columns if self.objective else 1
+        if columns == 1:
+            return self.hooks.penalties(reps)
+        parts = [self.hooks.penalties(reps.column(first, columns)) for first in range(columns)]
+        return {name: torch.stack([part[name] for part in parts]).mean() for name in parts[0]}
 
     def shifted(self, labels: Tensor) -> Tensor:
         """(B, T) what the decoder reads to predict (B, T) labels: the family's own start token, then the labels."""
@@ -261,6 +265,7 @@ def load_network_with_mismatch(
     kind: HeadKind = "classification",
     *,
     allow_random: bool = False,
+    pooling: str = "auto",
     **options: Any,
 ) -> tuple[PreTrainedModel, Mismatch]:
     """The network with a head of that kind, in float32, and the encoder weights on which it differs from its checkpoint.
@@ -272,6 +277,7 @@ def load_network_with_mismatch(
     Args:
         num_labels: outputs of a classification head; the other kinds know theirs.
         allow_random: accept a checkpoint that lacks encoder weights; they are drawn at random.
+        pooling: of embeddings, as `sentences.modules_of` takes it.
         options: for `from_pretrained`.
 
     Raises:
@@ -285,6 +291,14 @@ def load_network_with_mismatch(
         config = transformers.AutoConfig.from_pretrained(source.location, trust_remote_code=False)
         auto_class, of_head = class_for(config, kind, num_labels)
     network, mismatch = load_pretrained(auto_class, source, seed=seed, allow_random=allow_random, **of_head, **options)
+    if kind == "embedding":
+        on_meta = "device_map" in options  # compared with its checkpoint, not run
+        network.sentence_modules = (
+            torch.nn.Sequential() if on_meta else sentences.modules_of(source, network.config.hidden_size, pooling)
+        )
+        for name, parameter in network.named_parameters():
+            if "pooler." in name:  # has no part in the vectors
+                parameter.requires_grad_(False)
     if kind == "seq2seq":
         generation = network.generation_config
         token_settings = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id", "bad_words_ids")
@@ -334,16 +348,10 @@ def class_for(config: PretrainedConfig, kind: HeadKind, num_labels: int) -> tupl
     """
     import transformers
 
-    needed: dict[str, dict[str, Any]] = {
-        "classification": {"num_labels": num_labels},
-        "regression": {"num_labels": 1, "problem_type": "regression"},
-        "span": {"num_labels": 2},
-    }
-    classes: dict[str, Any] = {
-        "span": transformers.AutoModelForQuestionAnswering,
-        "seq2seq": transformers.AutoModelForSeq2SeqLM,
-    }
-    if kind not in classes:
-        is_known = config.model_type in CLASSIFIERS or pooled.has_score(config)
-        classes[kind] = transformers.AutoModelForSequenceClassification if is_known else pooled.classifier_for(config)
-    return classes[kind], needed.get(kind, {})
+    rules = KINDS[kind]
+    outputs = num_labels if rules.outputs is None else rules.outputs
+    needed = {"num_labels": outputs, **rules.options} if outputs else {}
+    # two kinds share transformers' class, which not every family has
+    if rules.auto_class == Kind.auto_class and config.model_type not in CLASSIFIERS and not pooled.has_score(config):
+        return pooled.classifier_for(config), needed
+    return getattr(transformers, rules.auto_class), needed

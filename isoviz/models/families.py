@@ -148,10 +148,15 @@ def heads(config: Mapping[str, Any]) -> tuple[HeadKind, ...]:
     transformers' own heads where they are known, else `isoviz.models.pooled` for every text model that is no encoder-decoder.
     """
     family = config.get("model_type")
-    plain: tuple[HeadKind, ...] = ("classification", "regression")
-    if is_composite(config) or (architecture(config) == "encoder-decoder" and family not in CLASSIFIERS):
+    two_sided = architecture(config) == "encoder-decoder"
+    plain: tuple[HeadKind, ...] = ("classification", "regression", "embedding")
+    if is_composite(config) or (two_sided and family not in CLASSIFIERS):
         plain = ()
-    return tuple(kind for kind in HEAD_KINDS if kind in plain or family in families_of(kind))
+    return tuple(
+        kind
+        for kind in HEAD_KINDS
+        if (kind in plain or family in families_of(kind)) and not (two_sided and kind == "embedding")
+    )
 
 
 def is_composite(config: Mapping[str, Any]) -> bool:

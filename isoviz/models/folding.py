@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +16,8 @@ from isoviz.errors import InputError
 from isoviz.models.hooks import Representations
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
     from isoviz.models.adapter import HeadedModel
 
 TOLERANCE = 1e-4
@@ -29,15 +33,9 @@ def fold(model: HeadedModel) -> None:
     Raises:
         InputError: the map is not affine (Flow), or the layer has no bias for b.
     """
-    h = model.head_width
-    shift = _mapped(model, torch.zeros(1, h))[0]
-    matrix = (_mapped(model, torch.eye(h)) - shift).T
-    points = torch.randn(64, h, generator=torch.Generator().manual_seed(0)) * 3
-    expected = _mapped(model, points)
-    if float((points @ matrix.T + shift - expected).abs().max()) > TOLERANCE * float(1 + expected.abs().max()):
-        raise InputError("method: its map is not affine, so it cannot be folded into the output layer", field="method")
-    if torch.equal(matrix, torch.eye(h)) and not shift.any():
+    if (affine := affine_of(model)) is None:
         return
+    matrix, shift = affine
     output, network = model.output, model.network
     with torch.no_grad():
         constant = output.weight @ shift
@@ -53,6 +51,56 @@ def fold(model: HeadedModel) -> None:
         output.weight = nn.Parameter(output.weight @ matrix)
     if getattr(network.config, "tie_word_embeddings", False) and network.get_output_embeddings() is output:
         _untie(network)
+
+
+def affine_of(model: HeadedModel) -> tuple[Tensor, Tensor] | None:
+    """A (h, h) and b (h,) of a method's transform h → Ah + b in evaluation; None if it changes nothing. Errors as for `fold`."""
+    h = model.head_width
+    shift = _mapped(model, torch.zeros(1, h))[0]
+    matrix = (_mapped(model, torch.eye(h)) - shift).T
+    points = torch.randn(64, h, generator=torch.Generator().manual_seed(0)) * 3
+    expected = _mapped(model, points)
+    if float((points @ matrix.T + shift - expected).abs().max()) > TOLERANCE * float(1 + expected.abs().max()):
+        raise InputError("method: its map is not affine, so it cannot be written as a linear layer", field="method")
+    return None if torch.equal(matrix, torch.eye(h)) and not shift.any() else (matrix, shift)
+
+
+def save_embedder(
+    model: HeadedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    folder: Path,
+    prompts: tuple[str, str] = ("", ""),
+    longest: int | None = None,
+) -> None:
+    """Write a model of embeddings as a sentence-transformers folder: network, its modules, the method's map, Normalize.
+
+    Args:
+        prompts: words before the first and the second text.
+        longest: tokens read of a text at most.
+
+    Raises:
+        InputError: the method's map is not affine (Flow).
+    """
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Transformer
+
+    affine, modules = affine_of(model), list(model.network.sentence_modules)  # type: ignore[arg-type]
+    if affine is not None:
+        h, (matrix, shift) = model.head_width, affine
+        modules.append(Dense(h, h, activation_function=nn.Identity(), init_weight=matrix.contiguous(), init_bias=shift))
+    network = copy.copy(model.network)
+    network._modules = {name: module for name, module in network._modules.items() if name != "sentence_modules"}
+    names = {name: f"{text} " if text else "" for name, text in zip(("query", "document"), prompts, strict=True)}
+    with tempfile.TemporaryDirectory() as place:
+        network.save_pretrained(place)
+        tokenizer.save_pretrained(place)
+        local: dict[str, Any] = {"local_files_only": True}
+        first = Transformer(
+            place, max_seq_length=longest, model_kwargs=local, config_kwargs=local, processor_kwargs=local
+        )
+        SentenceTransformer(
+            modules=[first, *modules, Normalize()], prompts=names, similarity_fn_name="cosine", device="cpu"
+        ).save(str(folder), create_model_card=False)
 
 
 def save(

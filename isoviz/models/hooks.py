@@ -6,7 +6,7 @@ The adapter knows methods by these hooks only; `isoviz.methods.protocol.Method` 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Representations:
         hidden_states: one (B, L, d) per layer, the embedding output excluded.
         attention_mask: (B, L), 1 for tokens, 0 for padding and for attention sinks that are left out.
         output_weight: (labels, h) weight of the output layer, a parameter: (2, h) for spans, (vocabulary, h) for texts, there
-            often the input embeddings as well.
+            often the input embeddings as well; (0, h) for embeddings.
         places: (B,) where in its row the token of `cls` stands; None: it is the first.
         sinks: (B,) tokens of each row that are left out as attention sinks; None where they stay.
         embeddings: (B, L, d) what the first layer reads; None while a network writes.
@@ -47,6 +47,13 @@ class Representations:
     sinks: Tensor | None = None
     embeddings: Tensor | None = None
     again: Callable[[], Representations] | None = None
+
+    def column(self, first: int, columns: int) -> Representations:
+        """Every `columns`-th row from `first` on: one text of each row of texts."""
+        part = slice(first, None, columns)
+        of_rows = ("cls", "pooled", "last_hidden", "attention_mask", "places", "sinks", "embeddings")
+        values = {name: value[part] for name in of_rows if (value := getattr(self, name)) is not None}
+        return replace(self, hidden_states=tuple(hidden[part] for hidden in self.hidden_states), **values)
 
     def row_tokens(self, hidden: Tensor) -> Tensor:
         """(B, d) of the vectors (B, L, d) of one layer, that of the token that stands for its row."""

@@ -135,8 +135,12 @@ def merge(network: PreTrainedModel) -> None:
 
 def _head(network: PreTrainedModel, kind: HeadKind) -> list[nn.Module]:
     """Every module behind the last layer."""
+    from torch import nn
+
     if kind == "seq2seq":
         return []
+    if kind == "embedding":
+        return list(getattr(network, "sentence_modules", nn.Module()).modules())
     from isoviz.models.wiring import wire
 
     base = network.base_model

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from isoviz import input_validation
 from isoviz.errors import InputError, ModelError, listed, unknown_name
-from isoviz.models import folders
-from isoviz.models.sources import ModelSource
+from isoviz.models import families, folders
+from isoviz.models.sources import ModelSource, configuration
 
 if TYPE_CHECKING:
     import torch
@@ -114,6 +114,33 @@ def load(source: ModelSource, dtype: torch.dtype | None = None) -> SentenceTrans
             model_kwargs={"use_safetensors": True, "dtype": dtype or torch.float32},
         )
         return model.eval()
+
+
+def modules_of(source: ModelSource, width: int, pooling: str) -> torch.nn.Sequential:
+    """What makes sentence vectors of token vectors: the source's own modules without Normalize, else a pooling.
+
+    Args:
+        width: of the token vectors.
+        pooling: `auto` is the authors', else `last` of a decoder and `mean` of others; `cls`, `mean` and `last` replace the
+            authors', and what follows it is left out.
+
+    Raises:
+        ModelError: the modules cannot be read, or leave a prompt's tokens out.
+    """
+    import torch
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    if pooling != "auto" or describe(Path(source.location)) is None:
+        if pooling == "auto":
+            pooling = "last" if families.architecture(configuration(source)) == "decoder" else "mean"
+        mode: Any = "lasttoken" if pooling == "last" else pooling
+        return torch.nn.Sequential(Pooling(width, mode))
+    modules = [module for module in list(load(source))[1:] if type(module).__name__ != "Normalize"]
+    if not all(getattr(module, "include_prompt", True) for module in modules):
+        raise ModelError(
+            f"model: '{source.name}' leaves the tokens of a prompt out, which cannot be trained here", field="model"
+        )
+    return torch.nn.Sequential(*modules)
 
 
 def vectors(

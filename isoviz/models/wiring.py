@@ -131,7 +131,7 @@ class AnyText(Wiring):
         try:
             with torch.no_grad():
                 states = pooled.layers(network.eval().base_model, {"input_ids": ids, "attention_mask": ids})
-                self.output(states[-1])
+                self._check(states[-1], ids)
         except Exception as error:  # of any of hundreds of families
             reason = one_line(str(error)) or type(error).__name__
             raise ModelError(
@@ -149,6 +149,10 @@ class AnyText(Wiring):
                 f"({found})",
                 field="model",
             )
+
+    def _check(self, last: Tensor, mask: Tensor) -> None:
+        """Raise for a last layer (B, L, d) that is not what follows it reads."""
+        self.output(last)
 
     @property
     def depth(self) -> int:
@@ -215,6 +219,38 @@ class Causal(AnyText):
         states = self._states(ids.gather(1, read), (place < 2 * ends).long())
         second = (ends + place[:, :width]).unsqueeze(2)
         return tuple(state.gather(1, second.expand(-1, -1, state.shape[2])) for state in states)
+
+
+class _NoOutputs(nn.Linear):
+    def reset_parameters(self) -> None:
+        """There are none."""
+
+
+class Embedder(AnyText):
+    """One vector per text of any network, by the modules of `isoviz.models.sentences.modules_of`, its `sentence_modules`.
+
+    Its output layer has no outputs.
+    """
+
+    def _check(self, last: Tensor, mask: Tensor) -> None:
+        self._output = _NoOutputs(self._pooled(last, mask).shape[1], 0, bias=False)
+
+    @property
+    def output(self) -> nn.Linear:
+        return self._output
+
+    @property
+    def dropout(self) -> nn.Module:
+        return self._nothing
+
+    def encode(self, inputs: dict[str, Tensor]) -> Representations:
+        states, mask = pooled.layers(self.network.base_model, inputs), inputs["attention_mask"]
+        return self._read(states[-1][:, 0], self._pooled(states[-1], mask), states, mask)
+
+    def _pooled(self, last: Tensor, mask: Tensor) -> Tensor:
+        features = {"token_embeddings": last, "attention_mask": mask}
+        vectors: Tensor = self.network.sentence_modules(features)["sentence_embedding"]
+        return vectors
 
 
 class TwoSided(Wiring):
@@ -343,6 +379,8 @@ def wire(
     """The parts of a network that was loaded for this kind. `pooling` and `without_sinks` are for decoders."""
     if kind == "seq2seq":
         return Writer(network)
+    if kind == "embedding":
+        return Embedder(network)
     if hasattr(network, "output_layer"):
         return AnyText(network)
     if architecture(network.config.to_dict()) == "decoder":

@@ -443,7 +443,7 @@ def _output_embeddings(source: ModelSource, run: FinishedRun | None) -> dict[str
     from isoviz.models.checkpoint import output_embeddings
 
     weights = output_embeddings(source) if run is None else run.model.output.weight.detach().float().cpu().numpy()
-    return None if weights is None else _partition(weights)
+    return None if weights is None or not len(weights) else _partition(weights)
 
 
 def _partition(weights: NDArray[Any]) -> dict[str, Any]:

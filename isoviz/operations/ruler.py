@@ -354,7 +354,7 @@ def texts_in(request: RulerRequest) -> tuple[TextSet, dict[str, Any]]:
         "data_fingerprint": rows.fingerprint,
         "data_revision": rows.revision,
         "direction": task.checked_direction(request.direction) or None,
-        "pairs": len(task.inputs) == 2,
+        "pairs": len(task.inputs) == 2 or task.kind == "embedding",
         "related": related,
     }
     return replace(texts, name=f"{request.task} ({request.split})"), facts
@@ -371,7 +371,7 @@ def texts_of_task(task: Task, frame: pd.DataFrame, labels: str | None = None) ->
     from isoviz.vectors import TextSet
 
     name, words, score = task.slug, "", None
-    if len(task.inputs) == 1:
+    if len(task.inputs) == 1 and task.kind != "embedding":
         texts = frame[[task.inputs[0]]].set_axis(["text"], axis=1).assign(text=lambda rows: rows["text"].astype(str))
         if labels not in (None, "label"):
             raise InputError(f"labels: the labels of a task are in the column 'label' (got '{labels}')", field="labels")
@@ -381,9 +381,11 @@ def texts_of_task(task: Task, frame: pd.DataFrame, labels: str | None = None) ->
         return TextSet(texts.drop_duplicates("text").reset_index(drop=True), name), ""
     if labels is not None:
         raise InputError(f"labels: those of '{task.slug}' are of pairs; its related pairs are known", field="labels")
-    left, right = (frame[column].astype(str) for column in task.inputs)
-    if task.kind == "regression":
+    left, right = (frame[column].astype(str) for column in task.columns[:2])
+    if task.reference == "label" and not task.label_names:
         score = frame["label"].astype(float)
+    elif task.kind == "embedding":
+        score, words = pd.Series(1.0, frame.index), "texts of one row"
     elif task.kind == "span":
         score, words = pd.Series(1.0, frame.index), "each question and the text that answers it"
     else:

@@ -22,6 +22,7 @@ from isoviz.models.sources import ModelSource
 from isoviz.parameters import ParamValue
 from isoviz.runs import launch
 from isoviz.tasks import own as own_data
+from isoviz.tasks.kinds import Embedding
 from isoviz.tasks.metrics import METRICS
 from isoviz.tasks.protocol import HeadKind, OwnTask, Task
 from isoviz.training import tracking
@@ -176,10 +177,12 @@ def expand(
         _watched(task, common.get("early_stopping"))
         task.checked_direction(common.get("direction"))
         _check_head(models, variants, task)
+        _loss(task, common)
         _check_low_rank(variants, task, common)
     model_sources = {model: sources.resolve(model) for model in models}
     _check_targets(model_sources.values(), known.values(), RunConfig.checked(**common).low_rank, checks)
-    poolings = {model: _pooling(source, common) for model, source in model_sources.items()}
+    embeds = all(task.kind == "embedding" for task in known.values())
+    poolings = {model: _pooling(source, common, embeds) for model, source in model_sources.items()}
     longest = {
         model: _longest(source, common.get("max_length"), 2 if poolings[model] == "echo" else 1)
         for model, source in model_sources.items()
@@ -207,6 +210,8 @@ def expand(
                 **common,
                 "max_length": longest[model],
                 "pooling": poolings[model],
+                "loss": _loss(task, common),
+                **({"batching": "shuffled"} if task.kind == "embedding" and "batching" not in common else {}),
                 "early_stopping": _watched(task, common.get("early_stopping")),
                 "doc_stride": _stride(task, longest[model], common.get("doc_stride")),
                 "direction": task.checked_direction(common.get("direction")) or None,
@@ -239,9 +244,16 @@ def _rate(model: str, learning_rate: float | None) -> float:
     return default_learning_rate(model) if learning_rate is None else learning_rate
 
 
-def _pooling(source: ModelSource, common: Mapping[str, Any]) -> str:
-    """A decoder's pooling, its default resolved; other models have their own. `InputError` for a decoder's setting of another model."""
+def _pooling(source: ModelSource, common: Mapping[str, Any], embeds: bool) -> str:
+    """A decoder's pooling, its default resolved; other models have their own, unless they are trained for embeddings. `InputError` for
+    a setting that does not apply."""
     requested: str = common.get("pooling", "auto")
+    if embeds and (requested == "echo" or common.get("without_sinks")):
+        raise InputError("pooling: embeddings are trained with auto, cls, mean or last, of all tokens", field="pooling")
+    if embeds:
+        return requested
+    if requested == "cls":
+        raise InputError("pooling: cls is for embedding tasks (allowed: auto, last, mean, echo)", field="pooling")
     if families.architecture(sources.configuration(source)) == "decoder":
         return "last" if requested == "auto" else requested
     for name, is_set in (("pooling", requested != "auto"), ("without_sinks", common.get("without_sinks"))):
@@ -269,7 +281,8 @@ def _longest(source: ModelSource, requested: int | None, occurrences: int = 1) -
 
 def _prefix(source: ModelSource, task: Task, common: Mapping[str, Any]) -> str | None:
     direction = task.checked_direction(common.get("direction")) or None
-    return prefixes.resolve(common.get("prefix"), sources.configuration(source), task.slug, task.inputs, direction)
+    texts = task.columns if task.kind == "embedding" else task.inputs
+    return prefixes.resolve(common.get("prefix"), sources.configuration(source), task.slug, texts, direction)
 
 
 def _stride(task: Task, longest: int, requested: int | None) -> int:
@@ -284,9 +297,27 @@ def _stride(task: Task, longest: int, requested: int | None) -> int:
     return requested
 
 
+def _loss(task: Task, common: Mapping[str, Any]) -> str:
+    """The loss of an embedding task, its default resolved; `InputError` for one that does not fit the task."""
+    requested: str = common.get("loss", "auto")
+    allowed, reason = (Embedding.losses, "has scores") if task.label else (("infonce",), "has no scores")
+    if task.kind != "embedding":
+        allowed, reason = ("auto",), "is no embedding task"
+    if requested not in ("auto", *allowed):
+        raise InputError(f"loss: '{task.slug}' {reason} (got {requested}, allowed: {', '.join(allowed)})", field="loss")
+    if allowed == ("infonce",) and common.get("batch_size", 2) < 2:
+        raise InputError(
+            "batch_size: infonce compares each row with the others of its batch; at least 2", field="batch_size"
+        )
+    return allowed[0] if requested == "auto" else requested
+
+
 def _check_head(models: Sequence[str], variants: Sequence[MethodChoice], task: Task) -> None:
-    for slug, _ in variants:
-        methods.get(slug).check_kind(task.kind)
+    for slug, params in variants:
+        method = methods.get(slug)
+        method.check_kind(task.kind)
+        if task.kind == "embedding" and method(method.Params(**params)).regularises_output():
+            raise InputError(f"method: '{slug}' acts on the output layer, which embeddings do not have", field="method")
     for model in models:
         sources.resolve(model, task.kind)
 

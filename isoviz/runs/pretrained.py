@@ -21,17 +21,10 @@ from isoviz.training import weights
 if TYPE_CHECKING:
     from isoviz.runs.rows import RunRow
 
-_CLASSES = {
-    "classification": "AutoModelForSequenceClassification",
-    "regression": "AutoModelForSequenceClassification",
-    "span": "AutoModelForQuestionAnswering",
-    "seq2seq": "AutoModelForSeq2SeqLM",
-}
-"""Kind of a task's head → the class that loads it."""
-
 
 def save(run: RunRow, folder: Path, target: str) -> Path:
-    """Write model, tokenizer and a model card. IsoBN, batch normalisation and the IsoLayer are folded into the output layer.
+    """Write model, tokenizer and a model card, of embeddings as a sentence-transformers folder. IsoBN, batch normalisation and the
+    IsoLayer are folded into the output layer.
 
     Args:
         run: a finished run.
@@ -53,7 +46,7 @@ def request(run: RunRow, folder: Path) -> dict[str, Any]:
     if run.status != "finished" or run.result is None or checkpoint is None or weights.saved(folder) is None:
         reason = f"it is {run.status}" if run.status != "finished" else "its weights no longer exist"
         raise InputError(f"run: '{run.id}' has no model to save: {reason}", field="run")
-    if run.config.pooling in ("mean", "echo"):
+    if run.config.pooling in ("mean", "echo") and tasks.get(run.config.task, run.config.own).kind != "embedding":
         raise InputError(
             f"run: transformers reads a decoder's last token, and '{run.id}' was trained with pooling '{run.config.pooling}'",
             field="run",
@@ -75,9 +68,12 @@ def _write(order: Mapping[str, Any], out: Path, name: str) -> None:
             "run: its tokenizer ends a text with the token that it pads with, so transformers would read the one before it",
             field="run",
         )
-    start = weights.find_provenance(checkpoint.parents[1])
-    folding.save(model, out, tasks.get(config.task, config.own).label_names, start.generation if start else {})
-    head.tokenizer.save_pretrained(out)
+    if model.kind == "embedding":
+        folding.save_embedder(model, head.tokenizer, out, split_prefix(config.prefix), config.max_length)
+    else:
+        start = weights.find_provenance(checkpoint.parents[1])
+        folding.save(model, out, tasks.get(config.task, config.own).label_names, start.generation if start else {})
+        head.tokenizer.save_pretrained(out)
     (out / "README.md").write_text(
         _card(order["run"], config, order["scores"], name, hasattr(model.network, "output_layer")), encoding="utf-8"
     )
@@ -104,27 +100,41 @@ def _card(run_id: str, config: RunConfig, scores: Mapping[str, float], directory
     """`pools`: the classifier is that of `isoviz.models.pooled`, which transformers does not have."""
     task = tasks.get(config.task, config.own)
     table = "\n".join(f"| {name} | {value:.4f} |" for name, value in scores.items())
-    inputs = ("every input",) if len(task.inputs) == 1 else ("every first text", "every second text")
+    inputs = (
+        ("every input",)
+        if len(task.inputs) == 1 and task.kind != "embedding"
+        else ("every first text", "every second text")
+    )
     prefixed = [
         f"`{prefix}` before {text}" for prefix, text in zip(split_prefix(config.prefix), inputs, strict=False) if prefix
     ]
     prefix = f"\nIt was trained with {' and '.join(prefixed)}.\n" if prefixed else ""
-    auto = "AutoModel" if pools else _CLASSES[task.kind]
+    auto = "AutoModel" if pools else task.rules.auto_class
     scoring = (
         "\n`AutoModel` reads the encoder. The scores are `output_layer`, a linear layer, of the mean of a text's token vectors.\n"
         if pools
         else ""
     )
-    return f"""\
-# {config.model} on {config.task}, {config.method}
-
-Fine-tuned by isoviz (run {run_id}). The method is folded into the output layer's weights.
-{prefix}
-```python
+    load = f"""\
 from transformers import AutoTokenizer, {auto}
 
 tokenizer = AutoTokenizer.from_pretrained("{directory}")
-model = {auto}.from_pretrained("{directory}")
+model = {auto}.from_pretrained("{directory}")"""
+    where = "folded into the output layer's weights"
+    if task.kind == "embedding":
+        where = "a Dense module, if it maps vectors"
+        load = f"""\
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("{directory}")
+queries, documents = model.encode_query(["…"]), model.encode_document(["…"])"""
+    return f"""\
+# {config.model} on {config.task}, {config.method}
+
+Fine-tuned by isoviz (run {run_id}). The method is {where}.
+{prefix}
+```python
+{load}
 ```
 {scoring}
 | Validation set | |

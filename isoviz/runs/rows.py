@@ -28,7 +28,8 @@ from isoviz.events import (
     Stepped,
     Stopped,
 )
-from isoviz.tasks.chance import AT_CHANCE, CORRELATIONS, at_chance
+from isoviz.tasks.chance import AT_CHANCE, at_chance
+from isoviz.tasks.kinds import KINDS
 
 STATUSES: tuple[str, ...] = get_args(Status)
 STOP_NOW = 0.0
@@ -118,7 +119,7 @@ def chance_of(metrics: Mapping[str, float | None], rows: float) -> str:
     Args:
         rows: number of validation rows, if known.
     """
-    correlation = next((metrics[name] for name in CORRELATIONS.values() if metrics.get(name)), None)
+    correlation = next((value for kind in KINDS.values() if (value := metrics.get(kind.correlation))), None)
     return AT_CHANCE if at_chance(correlation, int(rows)) else ""
 
 

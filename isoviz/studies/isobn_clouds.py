@@ -162,7 +162,7 @@ def _loaded(slugs: Sequence[str], data: Mapping[str, str], rows: int | None) -> 
         )
     for slug in slugs:
         task = tasks.get(slug)
-        if task.kind not in ("classification", "regression"):
+        if not task.rules.per_row:
             raise InputError(f"tasks: '{slug}' is not about a text or a pair of texts as a whole", field="tasks")
         data_of_task = tasks.load(task, data.get(slug), max_train=rows)
         if len(data_of_task.train) < 2:

@@ -150,7 +150,7 @@ def _raw(
     if task.generated:
         if data is not None:
             raise DataError.at("data", f"'{task.slug}' has its own rows and takes no data folder")
-        data = rows_dir(task.slug)
+        data = rows_dir(task.rows or task.slug)
     if task.own is not None:
         return own.frames(task, data, columns, picks), None
     if data is not None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from isoviz.demo import baselines, mean
 from isoviz.tasks import metrics
 from isoviz.tasks.protocol import Task
-from isoviz.tasks.text_metrics import on_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,24 +37,7 @@ def guess(task: Task, train: pd.DataFrame, validation: pd.DataFrame) -> dict[str
     Raises:
         ValueError: a guess that is none of these.
     """
-    references: Any
-    guesses: Any
-    if task.kind in ("classification", "regression"):
-        references = validation["label"].to_numpy()
-        if task.simple_guess == "majority":
-            classes, counts = np.unique(train["label"].to_numpy(), return_counts=True)
-            guesses = np.full(len(references), classes[counts.argmax()])
-        else:
-            guesses = np.full(len(references), train["label"].mean())
-    elif task.kind == "span":
-        references, guesses = validation["answer_texts"].tolist(), validation[task.columns[1]].tolist()
-    else:
-        sources = validation[task.columns[0]]
-        references = validation[task.columns[1]].tolist()
-        if task.simple_guess == "first three sentences":
-            guesses = ["\n".join(on_lines(text).split("\n")[:3]) for text in sources]
-        elif task.simple_guess == "source":
-            guesses = sources.tolist()
-        else:
-            raise ValueError(f"'{task.simple_guess}' is not a simple guess")
-    return metrics.compute(task.metrics, references, guesses, task.kind)
+    guesses = task.rules.simple_guess(task, train, validation)
+    if guesses is None:
+        return {}
+    return metrics.compute(task.metrics, validation[task.reference].tolist(), guesses, task.kind)

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from isoviz.tasks.protocol import HeadKind
 
 ROWS_TO_JUDGE_CHANCE = 100
 """On fewer validation rows a useful model may look like guessing."""
 ABOVE_CHANCE = 1.645
 """Standard errors (one-sided 5 %) by which predictions must agree with the labels."""
 AT_CHANCE = "does no better than chance"
-CORRELATIONS: Mapping[HeadKind, str] = {"classification": "matthews", "regression": "pearson"}
-"""The metric by which chance is judged."""
 
 
 def at_chance(correlation: float | None, rows: int) -> bool:

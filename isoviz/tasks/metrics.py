@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from isoviz.tasks import text_metrics
-from isoviz.tasks.protocol import HeadKind
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Metric:
     """
 
     title: str
-    kinds: tuple[HeadKind, ...]
+    kinds: tuple[str, ...]
     highest: float = 1.0
     higher_is_better: bool = True
 
@@ -40,9 +39,13 @@ METRICS = MappingProxyType(
         "matthews": Metric("Matthews correlation", ("classification",)),
         "f1": Metric("F1", ("classification", "span")),
         "macro-f1": Metric("Macro F1", ("classification",)),
-        "pearson": Metric("Pearson correlation", ("regression",)),
-        "spearman": Metric("Spearman correlation", ("regression",)),
+        "pearson": Metric("Pearson correlation", ("regression", "embedding")),
+        "spearman": Metric("Spearman correlation", ("regression", "embedding")),
         "mse": Metric("Mean squared error", ("regression",), 0.0, higher_is_better=False),
+        "ndcg": Metric("nDCG@10", ("embedding",)),
+        "mrr": Metric("MRR@10", ("embedding",)),
+        "recall1": Metric("Recall@1", ("embedding",)),
+        "recall10": Metric("Recall@10", ("embedding",)),
         "exact_match": Metric("Exact match", ("span",)),
         "bleu": Metric("BLEU", ("seq2seq",), 100.0),
         "chrf": Metric("chrF", ("seq2seq",), 100.0),
@@ -56,7 +59,7 @@ METRICS = MappingProxyType(
 
 
 def compute(
-    names: Sequence[str], references: Any, predictions: Any, kind: HeadKind = "classification"
+    names: Sequence[str], references: Any, predictions: Any, kind: str = "classification"
 ) -> dict[str, float | None]:
     """The named metrics of n predictions against n references.
 

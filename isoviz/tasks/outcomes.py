@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isoviz.tasks.chance import AT_CHANCE, CORRELATIONS, at_chance
-from isoviz.tasks.metrics import compute, confusion_counts
+from isoviz.tasks.kinds import residuals as residuals
+from isoviz.tasks.metrics import confusion_counts
 from isoviz.tasks.protocol import Task
-from isoviz.tasks.text_metrics import exact_match, token_f1
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-CONSTANT = 1e-3
-"""Numbers that spread less than this share of the labels' spread are one number."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +26,7 @@ class Confusion:
 
 def confusion(task: Task, labels: np.ndarray, predictions: np.ndarray) -> Confusion:
     """(k, k) int64 counts of n class codes; `ValueError` for a task without classes."""
-    if task.kind != "classification":
+    if not task.label_names:
         raise ValueError(f"'{task.slug}' has no classes")
     return Confusion(task.label_names, confusion_counts(labels, predictions, len(task.label_names)))
 
@@ -49,37 +44,12 @@ def collapse(task: Task, rows: pd.DataFrame, predictions: Sequence[Any]) -> str 
     """
     if one_answer(task, rows):
         return None
-    if task.kind == "classification":
-        return "predicts one class" if len(set(predictions)) == 1 else _chance(task, rows, predictions)
-    if task.kind == "regression":
-        spread = np.ptp(np.asarray(predictions, dtype=np.float64))
-        constant = spread <= CONSTANT * np.ptp(rows["label"].to_numpy())
-        return "predicts one number" if constant else _chance(task, rows, predictions)
-    texts = {text.strip() for text in predictions}
-    if len(texts) > 1:
-        return None
-    if task.kind == "span":
-        return "answers nothing" if texts == {""} else "gives every question the same answer"
-    return "writes nothing" if texts == {""} else "writes the same text for every row"
-
-
-def _chance(task: Task, rows: pd.DataFrame, predictions: Sequence[Any]) -> str | None:
-    name = CORRELATIONS[task.kind]
-    score = compute([name], rows["label"].to_numpy(), predictions, task.kind)[name]
-    return AT_CHANCE if at_chance(score, len(rows)) else None
+    return task.rules.constant(rows, predictions)
 
 
 def one_answer(task: Task, rows: pd.DataFrame) -> bool:
     """Whether the right answers of all rows are equal."""
     return len({str(answer) for answer in rows[task.reference]}) <= 1
-
-
-def residuals(labels: np.ndarray, predictions: np.ndarray) -> pd.DataFrame:
-    """Columns `true`, `predicted` and `residual` (predicted − true) of n numbers, in their order."""
-    import pandas as pd
-
-    true, predicted = np.asarray(labels, dtype=np.float64), np.asarray(predictions, dtype=np.float64)
-    return pd.DataFrame({"true": true, "predicted": predicted, "residual": predicted - true})
 
 
 def errors(
@@ -109,28 +79,8 @@ def errors(
         raise ValueError(f"{len(rows)} rows but {len(predictions)} predictions")
     table: dict[str, Any] = {"row": np.arange(1, len(rows) + 1)}
     table |= {column: rows[column].to_numpy() for column in task.columns}
-    badness = np.zeros(len(rows))
-    if task.kind == "classification":
-        labels, codes = rows["label"].to_numpy(), np.asarray(predictions)
-        table["label"] = [task.label_names[code] for code in labels]
-        table["prediction"] = [task.label_names[code] for code in codes]
-        table["correct"] = labels == codes
-        badness = (labels != codes).astype(np.float64)
-        if confidence is not None:  # wrong and sure first, right and sure last
-            badness += np.where(labels != codes, 1, -1) * np.asarray(confidence, dtype=np.float64)
-    elif task.kind == "regression":
-        off = residuals(rows["label"].to_numpy(), np.asarray(predictions))
-        table |= {"label": off["true"], "prediction": off["predicted"], "residual": off["residual"]}
-        badness = off["residual"].abs().to_numpy()
-    elif task.kind == "span":
-        pairs = list(zip(rows["answer_texts"], predictions, strict=True))
-        table["label"] = [" / ".join(dict.fromkeys(texts)) for texts, _ in pairs]
-        table["prediction"] = list(predictions)
-        table["correct"] = [any(exact_match(text, got) == 1 for text in texts) for texts, got in pairs]
-        table["f1"] = [max(token_f1(text, got) for text in texts) for texts, got in pairs]
-        badness = -np.asarray(table["f1"])
-    else:
-        table["prediction"] = list(predictions)
+    compared, badness = task.rules.errors(task, rows, predictions, confidence)
+    table |= compared
     if confidence is not None:
         table["confidence"] = np.asarray(confidence, dtype=np.float64)
     order = np.argsort(-np.nan_to_num(badness, nan=np.inf), kind="stable")

@@ -11,7 +11,8 @@ import numpy as np
 
 from isoviz import input_validation
 from isoviz.errors import DataError, InputError, listed, shortened
-from isoviz.tasks import checking, files
+from isoviz.tasks import files
+from isoviz.tasks.kinds import KINDS, Embedding, as_name
 from isoviz.tasks.protocol import HEAD_KINDS, OWN, SPLITS, TRAIN, VALIDATION, HeadKind, OwnTask, Task
 
 if TYPE_CHECKING:
@@ -21,26 +22,6 @@ MAX_CLASSES = 50
 """More distinct labels than this are no classes: numbers or texts."""
 FEW_NUMBERS = 20
 """Whole numbers with at most this many distinct values are classes, else a quantity."""
-
-_KINDS: dict[HeadKind, tuple[tuple[str, str], tuple[str, ...], str]] = {
-    "classification": (
-        ("text", "second"),
-        ("accuracy", "macro-f1", "matthews"),
-        "Which class does the text have?",
-    ),
-    "regression": (("text", "second"), ("pearson", "spearman", "mse"), "Which number does the text have?"),
-    "span": (
-        ("question", "context"),
-        ("exact_match", "f1"),
-        "Which stretch of the context answers the question?",
-    ),
-    "seq2seq": (
-        ("source", "target"),
-        ("rouge1", "rouge2", "rougeL", "rougeLsum", "bleu", "chrf"),
-        "Write the second text from the first.",
-    ),
-}
-"""Kind → columns, metrics, description."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +96,7 @@ def preview(data: str | Path, rows: int = 20) -> Preview:
 
 
 def guess_columns(preview: Preview) -> dict[str, str | None]:
-    """Which column could be `text`, `second` and `label`: by its name, else by its values. None where no column fits."""
+    """Which column could be `text`, `second`, `third` and `label`: by its name, else by its values. None where no column fits."""
     names = {name.lower(): name for name in reversed(preview.columns)}
 
     def called(*candidates: str) -> str | None:
@@ -125,13 +106,17 @@ def guess_columns(preview: Preview) -> dict[str, str | None]:
         "label", "labels", "answers", "answer", "target", "class", "category", "score", "rating", "sentiment"
     )
     texts = [name for name in preview.columns if name != label and _is_text([row.get(name) for row in preview.rows])]
-    if label is None:
+    positive, negative = called("positive", "document", "passage"), called("negative")
+    if label is None and positive is None:
         rest = [name for name in preview.columns if name not in texts and name.lower() not in ("id", "idx", "index")]
         label = rest[-1] if rest else texts.pop() if len(texts) > 1 else None
-    text = called("question", "text", "sentence", "sentence1", "premise", "question1", "source", "article")
+    text = called(
+        "anchor", "query", "question", "text", "sentence", "sentence1", "premise", "question1", "source", "article"
+    )
     text = text if text in texts else (texts[0] if texts else None)
-    second = called("context", "sentence2", "hypothesis", "question2")
-    return {"text": text, "second": second if second in texts and second != text else None, "label": label}
+    second = positive or called("context", "sentence2", "hypothesis", "question2")
+    second = second if second in texts and second != text else None
+    return {"text": text, "second": second, "third": negative if positive and not label else None, "label": label}
 
 
 def _is_text(values: Sequence[object]) -> bool:
@@ -145,10 +130,15 @@ def guess(data: str | Path | None, columns: OwnTask) -> Guess:
     Raises:
         DataError: a file or column that is not there, no labels, or labels that cannot be of the given kind.
     """
-    places = {"text": columns.text, "label": columns.label} | ({"second": columns.second} if columns.second else {})
+    every_place = {name: getattr(columns, name) for name in ("text", "second", "third", "label")}
+    places = {name: place for name, place in every_place.items() if place}
     by_split = find(data)
     for paths in by_split.values():
         files.read(paths, places, files.first(1))  # all columns are there; of parquet the texts are not read for that
+    if columns.label is None:
+        if columns.kind not in (None, "embedding"):
+            raise InputError.at("own.label", f"a {columns.kind} task needs the column of its labels")
+        return Guess("embedding", "There is no label: the texts of a row belong together.")
     frames = [files.read(paths, {"label": columns.label}) for paths in by_split.values()]
     labels = frames[0]["label"].dropna()
     if not len(labels):
@@ -156,7 +146,7 @@ def guess(data: str | Path | None, columns: OwnTask) -> Guess:
     kind, reason = (columns.kind, "As chosen.") if columns.kind else _kind(labels, columns.second is not None)
     if kind != "classification":
         return Guess(kind, reason)
-    every = [checking.as_name(value) for frame in frames for value in frame["label"].dropna()]
+    every = [as_name(value) for frame in frames for value in frame["label"].dropna()]
     names = columns.label_names or tuple(sorted(set(every), key=_by_number))
     if len(names) > MAX_CLASSES and not columns.label_names:
         raise DataError.at(
@@ -177,7 +167,7 @@ def _kind(labels: pd.Series, second: bool) -> tuple[HeadKind, str]:
     values = labels.tolist()
     if isinstance(values[0], (dict, list, np.ndarray)):
         return "span", "The labels hold answers with their positions."
-    texts = [checking.as_name(value) for value in values]
+    texts = [as_name(value) for value in values]
     distinct = len(set(texts))
     numbers = pd.to_numeric(pd.Series(texts), errors="coerce")
     if numbers.notna().all() and not isinstance(values[0], bool):
@@ -204,11 +194,13 @@ def task(columns: OwnTask) -> Task:
     kind = columns.kind
     if kind is None:
         raise InputError.at("own.kind", f"not known yet (allowed: {', '.join(HEAD_KINDS)})")
-    names, metrics, description = _KINDS[kind]
+    rules = KINDS[kind]
     classes = columns.label_names
-    used = [name for name in (columns.text, columns.second, columns.label) if name is not None]
+    used = [name for name in (columns.text, columns.second, columns.third, columns.label) if name is not None]
     second = columns.label if kind == "seq2seq" else columns.second
-    places = dict(zip(names, [name for name in (columns.text, second) if name], strict=False))
+    texts = [name for name in (columns.text, second, columns.third) if name]
+    places = dict(zip(rules.columns, texts, strict=False))
+    metrics = rules.metrics
     problem, field = "", "own"
     if len(set(used)) < len(used):
         problem = f"name each column once (got {', '.join(used)})"
@@ -216,21 +208,32 @@ def task(columns: OwnTask) -> Task:
         problem, field = "answers need the column of the context", "own.second"
     elif kind == "seq2seq" and columns.second is not None:
         problem, field = "a text is written from one text; label is the target", "own.second"
+    elif kind == "embedding" and columns.second is None:
+        problem, field = (
+            "embeddings are trained on texts that belong together: name the column of the second",
+            "own.second",
+        )
+    elif columns.third and (kind != "embedding" or columns.label):
+        problem, field = "a negative is for embeddings without a label", "own.third"
     elif kind == "classification" and len(classes) < 2:
         problem, field = f"at least two classes are needed (got {', '.join(classes) or 'none'})", "own.label_names"
     elif len(set(classes)) < len(classes):
         problem, field = f"name each class once (got {listed(classes)})", "own.label_names"
     if problem:
         raise InputError.at(field, f"{problem}")
+    if kind == "classification" and len(classes) == 2:
+        metrics = ("accuracy", "f1", "matthews")
+    elif kind == "embedding" and not columns.label:
+        metrics = Embedding.ranked
     return Task(
         slug=OWN,
         title="Own data",
-        description=description,
+        description=rules.question,
         columns=tuple(places),
         places=tuple(places.items()),
         label_names=classes if kind == "classification" else (),
-        label=columns.label,
-        metrics=("accuracy", "f1", "matthews") if kind == "classification" and len(classes) == 2 else metrics,
+        label=columns.label or "",
+        metrics=metrics,
         source="Own data",
         licence="Their owner's.",
         kind=kind,
@@ -253,15 +256,34 @@ def frames(
 
 
 def _held_out(frame: pd.DataFrame, task: Task) -> np.ndarray:
-    """(rows,) bool: a seeded share of the distinct texts, so that no text is on both sides."""
+    """(rows,) bool: a seeded share of the distinct texts, so that no text is on both sides; of embeddings, whose texts may each be in
+    several rows, about a share of the rows, which share no text with the others."""
     assert task.own is not None
     import pandas as pd
 
-    texts = ["\x1f".join(map(str, row)) for row in frame[list(task.columns)].itertuples(index=False)]
-    group = pd.factorize(np.asarray(texts, dtype=object))[0]
+    joined = ["\x1f".join(map(str, row)) for row in frame[list(task.columns)].itertuples(index=False)]
+    group = pd.factorize(np.asarray(joined, dtype=object))[0]
+    if task.kind == "embedding":
+        group = _connected(frame[list(task.columns)].astype(str).to_numpy())
     groups = int(group.max()) + 1 if len(group) else 0
     if groups < 2:
-        raise DataError.at("data", f"{groups} distinct rows cannot be split; at least two are needed")
+        what = "group of rows that share texts" if task.kind == "embedding" and len(frame) else "distinct rows"
+        raise DataError.at("data", f"{groups} {what} cannot be split; at least two are needed")
     order = np.random.default_rng(task.own.split_seed).permutation(groups)
-    held = order[: min(groups - 1, max(1, round(groups * task.own.share)))]
-    return np.isin(group, held)
+    count = max(1, round(groups * task.own.share))
+    if task.kind == "embedding":
+        rows = np.cumsum(np.bincount(group)[order])
+        count = max(1, int(np.searchsorted(rows, task.own.share * len(group), side="right")))
+    return np.isin(group, order[: min(groups - 1, count)])
+
+
+def _connected(texts: np.ndarray) -> np.ndarray:
+    """(rows,): the number of each row's group. Rows (rows, columns) of texts that share one, directly or through others, are a group."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    codes = np.unique(texts, return_inverse=True)[1].reshape(texts.shape)
+    first, others = np.repeat(codes[:, 0], texts.shape[1] - 1), codes[:, 1:].ravel()
+    size = int(codes.max(initial=-1)) + 1
+    component = connected_components(coo_array((np.ones(len(first)), (first, others)), shape=(size, size)))[1]
+    return np.unique(component[codes[:, 0]], return_inverse=True)[1]

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from isoviz.errors import InputError, input_error
+from isoviz.tasks.kinds import HEAD_KINDS as HEAD_KINDS
+from isoviz.tasks.kinds import KINDS, HeadKind, Kind
 
 if TYPE_CHECKING:
     import pandas as pd
 
-HeadKind = Literal["classification", "regression", "span", "seq2seq"]
-"""What is predicted, and so what sits on the encoder: one of several classes, one number, a stretch of the second text, or a
-text of its own.
-"""
 OWN = "own"
 """The task of a person's own files. It is not in the catalogue: without its columns it is no task."""
-HEAD_KINDS: tuple[HeadKind, ...] = get_args(HeadKind)
 
 TRAIN, VALIDATION = "train", "validation"
 SPLITS = (TRAIN, VALIDATION)
@@ -38,8 +35,18 @@ class OwnTask(BaseModel):
     second: str | None = Field(
         None, min_length=1, title="Second text", description="Column of a second text; of the context, for answers."
     )
-    label: str = Field(
-        min_length=1, title="Label", description="Column of what is predicted: class, number, answer or text."
+    third: str | None = Field(
+        None,
+        min_length=1,
+        title="Negative",
+        description="Column of texts that do not belong to the first, for embeddings.",
+    )
+    label: str | None = Field(
+        None,
+        min_length=1,
+        title="Label",
+        description="Column of what is predicted: class, number, answer, text, or how close two texts are. Without one, the texts of a "
+        "row belong together.",
     )
     kind: HeadKind | None = Field(
         None, title="Kind", description="What is predicted; inferred from the labels if empty."
@@ -68,19 +75,22 @@ class Task:
         title, description: for people.
         kind: what sits on the encoder.
         columns: the text columns of `TaskData`: one or two (classification, regression), question and context (span), or
-            source and target (seq2seq), in this order.
+            source and target (seq2seq), in this order; of embeddings two that belong together, and one that does not.
         label_names: names of the classes, in the order of their codes; empty for the other kinds.
         metrics: names of the metrics reported, from `isoviz.tasks.metrics` (which knows their scale); runs are compared by the first.
         source, licence: where the data come from and on whose terms.
         cites: keys of its papers in `isoviz.bibliography`.
         hub: (dataset id, configuration) on the Hugging Face hub, if it has one.
         generated: True for tasks whose rows the project generated itself and ships (`isoviz.demo`): no file, no network.
-        label: the files' column of labels or numbers; of answers in span tasks; not used in seq2seq tasks.
+        label: the files' column of labels or numbers; of answers in span tasks; not used in seq2seq tasks. "": texts
+            that belong together have no score (embeddings).
         places: (column of `TaskData`, column in the files) where the two differ; `a.b` is field b of the nested column a.
         directions: "from-to" language codes that a translation task allows; the first is the default.
         extra: (name, split in the files) of validation splits beside the first, as MNLI's mismatched one.
         validation: the validation split's name in the files and on the hub.
         by_name: labels are looked up by their text only, so a number in a file is a name, not a code.
+        rows: of generated tasks, the slug of the task whose rows these are, if not its own.
+        scale: the lowest and the highest score of embeddings.
         guess: the simple guess that a result is held against (`isoviz.tasks.baselines`), if it is not its kind's.
         own: how a person's own files are read, for the task `own`.
     """
@@ -103,6 +113,8 @@ class Task:
     validation: str = VALIDATION
     by_name: bool = False
     guess: str | None = None
+    rows: str | None = None
+    scale: tuple[float, float] | None = None
     own: OwnTask | None = None
     cites: tuple[str, ...] = ()
 
@@ -112,31 +124,24 @@ class Task:
         return self.metrics[0]
 
     @property
+    def rules(self) -> Kind:
+        """What all tasks of its kind have in common."""
+        return KINDS[self.kind]
+
+    @property
     def inputs(self) -> tuple[str, ...]:
-        """The columns that an encoder reads: of seq2seq tasks the source alone, else all text columns."""
-        return self.columns[:1] if self.kind == "seq2seq" else self.columns
+        """The columns that an encoder reads as one text: the first alone of seq2seq and embedding tasks, else all text columns."""
+        return self.columns[: self.rules.inputs]
 
     @property
     def simple_guess(self) -> str:
         """The name of the guess that a model must beat to have learned anything."""
-        kinds = {"classification": "majority", "regression": "mean", "span": "whole context", "seq2seq": "source"}
-        return self.guess or kinds[self.kind]
-
-    @property
-    def answers(self) -> str | None:
-        """The raw column beside the texts that a checked frame is made from: `label`, `answers`, or none (seq2seq)."""
-        return {"classification": "label", "regression": "label", "span": "answers", "seq2seq": None}[self.kind]
+        return self.guess or self.rules.guess
 
     @property
     def reference(self) -> str:
         """The column of a checked frame that predictions are compared with."""
-        columns = {
-            "classification": "label",
-            "regression": "label",
-            "span": "answer_texts",
-            "seq2seq": self.columns[-1],
-        }
-        return columns[self.kind]
+        return self.rules.reference if self.label and self.rules.reference else self.columns[1]
 
     def wanted(self, direction: str | None = None) -> dict[str, str]:
         """Column of a raw frame → where it stands in the files, for texts and answers."""
@@ -144,7 +149,7 @@ class Task:
         if self.directions:
             first, second = self.checked_direction(direction).split("-")
             places = {"source": f"translation.{first}", "target": f"translation.{second}"}
-        return places | ({self.answers: self.label} if self.answers else {})
+        return places | ({self.rules.answers: self.label} if self.rules.answers and self.label else {})
 
     def checked_direction(self, direction: str | None) -> str:
         """The direction of translation, the task's own if none is given; "" for tasks that have none.

@@ -42,7 +42,7 @@ def data_report(task: Task, splits: Mapping[str, pd.DataFrame], totals: Mapping[
             for split, frame in splits.items()
         },
         values={split: histogram(frame["label"].to_numpy()) for split, frame in splits.items()}
-        if task.kind == "regression"
+        if task.reference == "label" and not task.label_names
         else {},
     )
 
@@ -63,12 +63,12 @@ def score_notes(task: Task, splits: Mapping[str, pd.DataFrame]) -> list[str]:
     for split, frame in validation.items():
         if train is not None and (shared := int(_texts(task, frame).isin(set(_texts(task, train))).sum())):
             notes.append(f"{shared} {split} rows also appear in train.")
-        if train is not None and task.kind == "classification":
+        if train is not None and task.label_names:
             unseen = [task.label_names[code] for code in sorted(set(frame["label"]) - set(train["label"]))]
             notes += [f"The class '{name}' is in {split} but not in train: no model can learn it." for name in unseen]
         if len(frame) > 1 and outcomes.one_answer(task, frame):
             answer = frame[task.reference].iloc[0]
-            answer_text = task.label_names[answer] if task.kind == "classification" else answer
+            answer_text = task.label_names[answer] if task.label_names else answer
             notes.append(
                 f"All {len(frame)} {split} rows that were read have the same correct answer ({answer_text}): their scores cannot tell a "
                 "model from a constant guess."

@@ -107,11 +107,21 @@ class EpochBatches(Sampler[list[int]]):
         bucketed: sort rows by length inside buckets of `BUCKET` batches, then shuffle the batches.
         part: (k, of): of each batch only the k-th of so many nearly equal parts, for one of several processes. A last batch with
             fewer items than parts joins the one before.
+        together: so many consecutive items are one row, which counts as one item in all of this.
     """
 
     def __init__(
-        self, lengths: np.ndarray, batch_size: int, seed: int, bucketed: bool, part: tuple[int, int] = (0, 1)
+        self,
+        lengths: np.ndarray,
+        batch_size: int,
+        seed: int,
+        bucketed: bool,
+        part: tuple[int, int] = (0, 1),
+        together: int = 1,
     ) -> None:
+        if together > 1:
+            lengths = lengths.reshape(-1, together).max(axis=1)
+        self.together = together
         self.lengths = lengths
         self.batch_size = batch_size
         self.drop_last = False
@@ -129,7 +139,8 @@ class EpochBatches(Sampler[list[int]]):
     def __iter__(self) -> Iterator[list[int]]:
         part, parts = self.part
         for batch in islice(self._batches(), self.start, None):
-            yield batch[len(batch) * part // parts : len(batch) * (part + 1) // parts]
+            own = batch[len(batch) * part // parts : len(batch) * (part + 1) // parts]
+            yield [row * self.together + place for row in own for place in range(self.together)]
 
     def sizes(self) -> Iterator[int]:
         """Items of each whole batch, for the batches that are left of this epoch."""

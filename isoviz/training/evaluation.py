@@ -92,7 +92,7 @@ class EncodedSplits:
         self.collator = Collator(head.tokenizer.pad_token_id)
         self.large = max(1, (config.batch_size if head.per_token else max(config.batch_size, 64)) // shrunk)
         self.order = EpochBatches(
-            self.train.lengths, config.batch_size, config.seed, config.batching == "bucketed", part
+            self.train.lengths, config.batch_size, config.seed, config.batching == "bucketed", part, head.together
         )
         self.loader: DataLoader[dict[str, Tensor]] = DataLoader(
             self.train, batch_sampler=self.order, collate_fn=self.collator, generator=torch.Generator()
@@ -159,6 +159,8 @@ class Evaluator:
         for batch in batches:
             self.check()
             items = batch.pop("item")
+            if self.head.together > 1:  # sorted by length, so no rows
+                del batch["labels"]
             yield items, {name: value.to(self.accelerator.device) for name, value in batch.items()}
 
     def validate(self, probe_rows: int) -> Pass:
@@ -181,8 +183,9 @@ class Evaluator:
                 with self.accelerator.autocast():
                     outputs = model(**batch)
                     predictions += zip(items.tolist(), self.head.predict(model, outputs, batch), strict=True)
-                loss += float(outputs.terms["task"]) * outputs.count
-                labels += outputs.count
+                if self.head.together == 1:
+                    loss += float(outputs.terms["task"]) * outputs.count
+                    labels += outputs.count
                 began = time.perf_counter()
                 probe, mask = probed[items], outputs.reps.attention_mask
                 places = np.arange(len(items))
@@ -199,7 +202,11 @@ class Evaluator:
                     layer.add(hidden[keep].float())
                 cloud_seconds += time.perf_counter() - began
         results = processes.gather((loss, labels, vectors, left_out))
-        mean_loss = sum(result[0] for result in results) / sum(result[1] for result in results)
+        in_order = self._in_order(predictions)
+        if self.head.together == 1:
+            mean_loss = sum(result[0] for result in results) / sum(result[1] for result in results)
+        else:
+            mean_loss = self.head.loss(model, encoded, in_order)
         clouds: list[CovarianceAccumulator] = []
         if math.isfinite(mean_loss):  # otherwise there are no clouds, and the caller ends the run
             began = time.perf_counter()
@@ -210,10 +217,10 @@ class Evaluator:
         order = np.argsort(numbered, kind="stable")
         return Pass(
             loss=mean_loss,
-            predictions=self._in_order(predictions),
+            predictions=in_order,
             pooled=pooled[order],
             head=head[order],
-            drawn=ONE_TOKEN if model.per_token else "",
+            drawn=ONE_TOKEN if model.per_token else "the first text of each row" if self.head.together > 1 else "",
             layers=clouds,
             cloud_seconds=cloud_seconds,
             sinks=self._sinks(sum(result[3] for result in results), clouds),

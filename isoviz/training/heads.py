@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import torch
 
+from isoviz.errors import InputError
 from isoviz.models import prefixes
+from isoviz.models.objectives import Objective
+from isoviz.readouts import retrieval
+from isoviz.readouts.image import ROUNDING, Image
+from isoviz.readouts.retrieval import Relevance
 from isoviz.tasks import metrics, spans
 from isoviz.training.batches import Encoded, tokenise
 
 if TYPE_CHECKING:
-    import pandas as pd
     from torch import Tensor
     from transformers import PreTrainedTokenizerBase
 
     from isoviz.config import RunConfig
     from isoviz.models.adapter import HeadedModel, Outputs
+    from isoviz.tasks.kinds import HeadKind
     from isoviz.tasks.protocol import Task
 
 PART = 10_000
@@ -36,29 +42,35 @@ class Answers:
     Attributes:
         values: one per row: class code, number or text.
         confidence: the probability given to the predicted class, one per row; None for kinds that have none.
+        scores: the task's metrics, of kinds for which the values do not tell them.
     """
 
     values: list[Any]
     confidence: list[float] | None = None
+    scores: dict[str, float | None] | None = None
 
 
 class Head:
     """One head kind on one task. An *item* is what goes through the network once: a row, or a window of a long one.
 
     Attributes:
+        kind: which one.
         per_token: see `HeadedModel`; then evaluation takes no larger batches than training, because it costs more memory.
         num_labels: outputs of the output layer, where the task decides it.
+        together: consecutive items that are one row in every batch; then the loss is that of whole rows (`loss`).
         read: the columns that `tokenise` looks at.
         generation: how texts are written, as options of `transformers.GenerationConfig`; `prepare` fills it in.
     """
 
+    kind: ClassVar[HeadKind]
     per_token = False
-    num_labels = 1
+    together = 1
 
     def __init__(self, task: Task, tokenizer: PreTrainedTokenizerBase, config: RunConfig) -> None:
         self.task = task
         self.tokenizer = tokenizer
         self.config = config
+        self.num_labels = len(task.label_names)
         self.read = task.columns
         self.generation: dict[str, int | None] = {}
 
@@ -109,8 +121,14 @@ class Head:
 
     def evaluate(self, frame: pd.DataFrame, answers: Answers) -> dict[str, float | None]:
         """The task's metrics on these rows."""
+        if answers.scores is not None:
+            return answers.scores
         references = frame[self.task.reference].tolist()
         return metrics.compute(self.task.metrics, references, answers.values, kind=self.task.kind)
+
+    def loss(self, model: HeadedModel, encoded: Encoded, predictions: list[Any]) -> float:
+        """The task loss of all rows in batches as in training, if items of several form one."""
+        raise NotImplementedError
 
     def primary_of(self, logits: Tensor, labels: Tensor) -> float | None:
         """The primary metric of logits, for kinds with one vector per row: a method's second stage."""
@@ -125,9 +143,7 @@ class Head:
 class Classification(Head):
     """Labels are codes (n,) int64; a prediction is a code with its probability."""
 
-    def __init__(self, task: Task, tokenizer: PreTrainedTokenizerBase, config: RunConfig) -> None:
-        super().__init__(task, tokenizer, config)
-        self.num_labels = len(task.label_names)
+    kind = "classification"
 
     def decide(self, logits: Tensor) -> Tensor:
         return logits.argmax(dim=1)
@@ -142,6 +158,8 @@ class Classification(Head):
 
 class Regression(Head):
     """Labels are numbers (n,) float64, and so are predictions."""
+
+    kind = "regression"
 
     def decide(self, logits: Tensor) -> Tensor:
         return logits.squeeze(-1).float()
@@ -160,8 +178,8 @@ class EncodedSpans(Encoded):
 class Span(Head):
     """An item is a window; it predicts (start, end) logits of its tokens, two (L,) float32."""
 
+    kind = "span"
     per_token = True
-    num_labels = 2
 
     def __init__(self, task: Task, tokenizer: PreTrainedTokenizerBase, config: RunConfig) -> None:
         super().__init__(task, tokenizer, config)
@@ -203,6 +221,7 @@ class Span(Head):
 class Generation(Head):
     """Labels are token lists of the targets, special tokens included; a prediction is a text."""
 
+    kind = "seq2seq"
     per_token = True
 
     def tokenise(self, read: pd.DataFrame) -> dict[str, list[Any]]:
@@ -241,14 +260,101 @@ class Generation(Head):
         return [text.strip() for text in self.tokenizer.batch_decode(written, skip_special_tokens=True)]
 
 
-_HEADS: dict[str, type[Head]] = {
-    "classification": Classification,
-    "regression": Regression,
-    "span": Span,
-    "seq2seq": Generation,
-}
+class Embedding(Head):
+    """An item is a text of a row; labels and predictions are as `Objective` and `isoviz.tasks.kinds.Embedding` say."""
+
+    kind = "embedding"
+
+    def __init__(self, task: Task, tokenizer: PreTrainedTokenizerBase, config: RunConfig) -> None:
+        super().__init__(task, tokenizer, config)
+        self.together = len(task.columns)
+        self.codes: dict[str, int] = {}
+        self.known: set[tuple[int, int]] = set()
+
+    def prefixed(self, read: pd.DataFrame) -> pd.DataFrame:
+        """That of the second text is that of a negative, too."""
+        before = prefixes.split_prefix(self.config.prefix)
+        for place, column in enumerate(self.read):
+            if prefix := before[min(place, 1)]:
+                read[column] = prefix + " " + read[column]
+        return read
+
+    def tokenise(self, read: pd.DataFrame) -> dict[str, list[Any]]:
+        texts = pd.DataFrame({"text": read[list(self.read)].to_numpy().ravel()})
+        return tokenise(texts, ["text"], self.tokenizer, self.config.max_length)
+
+    def assemble(self, frame: pd.DataFrame, tokens: dict[str, list[Any]]) -> Encoded:
+        if self.task.label:
+            labels = np.repeat(frame["label"].to_numpy(dtype=np.float64), self.together)
+        else:
+            labels = self._codes(frame).ravel()
+            self.known.update(map(tuple, self._codes(frame)[:, :2].tolist()))
+        return Encoded(tokens, labels, np.repeat(np.arange(len(frame)), self.together))
+
+    def _codes(self, frame: pd.DataFrame) -> np.ndarray:
+        """(rows, columns): a number for each text, the same for equal ones of all splits."""
+        texts = frame[list(self.read)].to_numpy()
+        return np.array([[self.codes.setdefault(text, len(self.codes)) for text in row] for row in texts])
+
+    def prepare(self, model: HeadedModel, train: Encoded) -> None:
+        loss, scale = self.config.loss, self.task.scale
+        if loss == "auto":
+            loss = "cosent" if self.task.label else "infonce"
+        if loss == "cosine" and scale is None and not (train.labels.min() >= 0 and train.labels.max() <= 1):  # type: ignore[union-attr]
+            raise InputError(
+                f"loss: cosine compares scores with cosines; '{self.task.label}' must lie between 0 and 1", field="loss"
+            )
+        model.objective = Objective(loss, self.together, self.config.temperature, scale, self.known)
+
+    def predict(self, model: HeadedModel, outputs: Outputs, batch: dict[str, Tensor]) -> list[Any]:
+        return list(outputs.head.float().cpu().numpy())
+
+    def loss(self, model: HeadedModel, encoded: Encoded, predictions: list[Any]) -> float:
+        assert model.objective is not None
+        vectors, labels = torch.from_numpy(np.stack(predictions)), torch.from_numpy(np.asarray(encoded.labels))
+        size = self.together * self.config.batch_size
+        parts = zip(vectors.split(size), labels.split(size), strict=True)
+        return sum(float(model.objective(*part)) * len(part[1]) for part in parts) / len(labels)
+
+    def answers(self, frame: pd.DataFrame, encoded: Encoded, predictions: list[Any]) -> Answers:
+        vectors = np.stack(predictions)
+        if self.task.label:
+            pairs = torch.from_numpy(vectors).unflatten(0, (-1, self.together)).double()
+            return Answers(torch.cosine_similarity(pairs[:, 0], pairs[:, 1]).tolist())
+        ranks, scores = ranking(vectors, self._codes(frame))
+        return Answers(ranks, scores={name: scores[name] for name in self.task.metrics})
+
+
+def ranking(vectors: np.ndarray, codes: np.ndarray) -> tuple[list[float], dict[str, float | None]]:
+    """How well first texts find second ones by cosine among all other distinct texts of the rows (not the first ones), ties counted in
+    every order: the rank of each row's second text, and the means over distinct first texts of nDCG, MRR (both at 10) and recalls.
+
+    Args:
+        vectors: (rows · columns, h), row by row.
+        codes: (rows, columns), equal for equal texts.
+    """
+    queries, query = np.unique(codes[:, 0], return_inverse=True)
+    documents, found = np.unique(codes[:, 1:], return_inverse=True)
+    document = found.reshape(len(codes), -1)[:, 0]
+    places = np.arange(codes.size).reshape(codes.shape)
+    at_query = places[np.unique(codes[:, 0], return_index=True)[1], 0]
+    at_document = places[:, 1:].ravel()[np.unique(codes[:, 1:], return_index=True)[1]]
+    image = Image(np.concatenate([vectors[at_query], vectors[at_document]]))
+    rows = np.arange(len(queries) + len(documents))
+    pairs = np.unique(np.stack([query, document], axis=1), axis=0)
+    relevance = Relevance(rows[: len(queries)], rows[len(queries) :], pairs[:, 0], pairs[:, 1], np.ones(len(pairs)))
+    slugs = [f"{name}_cosine" for name in ("ndcg", "mrr", "recall1", "recall10")]
+    measured = retrieval.measure(image, relevance, slugs)
+    unit, ranks = image.unit, np.empty(len(codes))
+    for start in range(0, len(codes), 1000):
+        part = slice(start, start + 1000)
+        scores = unit[query[part]] @ unit[len(queries) :].T
+        own = np.take_along_axis(scores, document[part, None], axis=1)
+        above = (scores > own + ROUNDING).sum(axis=1)
+        ranks[part] = above + ((scores >= own - ROUNDING).sum(axis=1) - above + 1) / 2
+    return ranks.tolist(), {slug.removesuffix("_cosine"): measured[slug].value for slug in slugs}
 
 
 def head_for(task: Task, tokenizer: PreTrainedTokenizerBase, config: RunConfig) -> Head:
     """The head of a task's kind."""
-    return _HEADS[task.kind](task, tokenizer, config)
+    return next(head for head in Head.__subclasses__() if head.kind == task.kind)(task, tokenizer, config)

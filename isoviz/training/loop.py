@@ -287,7 +287,7 @@ class _Run:
         if progress.step % every and progress.step % setup.steps_per_epoch and progress.step != 1:
             return
         pace = self.session_seconds / max(1, self.session_rows)
-        rows_left = len(setup.rows.train) * setup.config.epochs - progress.rows
+        rows_left = len(setup.rows.order.lengths) * setup.config.epochs - progress.rows
         self.emit(
             Stepped(
                 step=progress.step,

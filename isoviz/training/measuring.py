@@ -28,7 +28,7 @@ def measurement(validated: Pass, target: SampledShrinkage, weight: Tensor, array
 
     Args:
         target: Σ_S of the reported IsoScore*.
-        weight: (labels, h) of the output layer, for I1, I2 and their norm.
+        weight: (labels, h) of the output layer, for I1, I2 and their norm, which embeddings do not have (labels = 0).
         arrays: the file to write the head's arrays to; None writes nothing.
     """
     head = Sample(validated.head)
@@ -36,7 +36,7 @@ def measurement(validated: Pass, target: SampledShrinkage, weight: Tensor, array
         arrays.parent.mkdir(parents=True, exist_ok=True)
         array_file.save(arrays, _arrays(head))
     # no float64 copy of a vocabulary with a quarter million rows
-    output = measure_weights(weight.detach().float().cpu().numpy())
+    output = measure_weights(weight.detach().float().cpu().numpy()) if len(weight) else None
     return Measurement(clouds=measured_clouds(validated, head, target), output=output)
 
 

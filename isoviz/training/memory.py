@@ -42,6 +42,13 @@ def more_parts(parts: int, config: RunConfig, method: type[Method], processes: i
         IsoVizError: more parts would not help, or would change what is computed.
     """
     message = f"out of memory with batches of {config.batch_size} rows"
+    if config.loss != "auto":  # of embeddings
+        raise IsoVizError(
+            message,
+            field="batch_size",
+            advice="Each row is compared with the others of its batch, so batches cannot be split, and accumulation does not replace a "
+            "larger batch: choose a smaller batch size, a shorter longest input or a smaller model.",
+        )
     if method.of_rows_together:
         raise IsoVizError(
             message,

@@ -27,7 +27,7 @@ def build(config: RunConfig, source: ModelSource, head: heads.Head, allow_random
     kind, method = head.task.kind, methods.get(config.method)
     dtype = placing.number_format(source, config.dtype if config.low_rank else "float32", devices.current())
     network, mismatch = load_network_with_mismatch(
-        source, head.num_labels, config.seed, kind, allow_random=allow_random, dtype=dtype
+        source, head.num_labels, config.seed, kind, allow_random=allow_random, dtype=dtype, pooling=config.pooling
     )
     if config.low_rank is not None:
         low_rank.add(network, kind, config.low_rank, config.seed)
@@ -39,7 +39,7 @@ def build(config: RunConfig, source: ModelSource, head: heads.Head, allow_random
         network,
         method(method.Params(**config.params)),
         kind,
-        pooling="last" if config.pooling == "auto" else config.pooling,
+        pooling="last" if config.pooling == "auto" or config.pooling == "cls" else config.pooling,
         without_sinks=config.without_sinks,
     )
     return model, mismatch

@@ -16,6 +16,7 @@ from isoviz.methods.isolayer import IsoLayer, IsoLayerParams
 from isoviz.parameters import declared_in
 from isoviz.posthoc.protocol import CataloguedTransform, InTraining, Learnt, Paper, Params
 from isoviz.readouts.heads import HeadRows, primary
+from isoviz.tasks.kinds import KINDS
 from isoviz.whatif.request import STORE, LayerRequest
 
 Report = Callable[[int, int, str], None]
@@ -101,11 +102,6 @@ def _train(
     method.attach(model)
     classes = rows.kind == "classification"
 
-    def task_loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        if classes:
-            return nn.functional.cross_entropy(logits.float(), labels)
-        return nn.functional.mse_loss(logits.float().squeeze(1), labels)
-
     def metric(logits: torch.Tensor, labels: torch.Tensor) -> float:
         predicted = (logits.argmax(dim=1) if classes else logits[:, 0]).numpy()
         value = primary(rows.metric, labels.numpy(), predicted)
@@ -124,7 +120,7 @@ def _train(
         pooled=torch.from_numpy(x).float(),
         labels=torch.from_numpy(np.asarray(rows.train_labels)).to(torch.int64 if classes else torch.float32),
         output=output,
-        task_loss=task_loss,
+        task_loss=lambda logits, labels: KINDS[rows.kind].loss(logits.float(), labels),
         metric=metric,
         generator=torch.Generator().manual_seed(seed),
         report=count,

@@ -51,7 +51,7 @@ def test_it_acts_on_the_cloud_that_was_chosen(slug):
 def test_strength_multiplies_the_term_and_zero_adds_none(slug):
     batch = reps()
     one, three = (attached(slug, lam=lam).penalties(batch)[slug] for lam in (1.0, 3.0))
-    assert float(one) > 0
+    assert float(one) != 0
     assert float(three) == pytest.approx(3 * float(one), rel=1e-6)
     assert attached(slug, lam=0.0).penalties(batch) == {}
 

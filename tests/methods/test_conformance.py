@@ -20,6 +20,7 @@ from isoviz.methods.composition import changes_input
 from isoviz.methods.protocol import Method, Params, TrainingSample
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network
+from isoviz.models.objectives import Objective
 from isoviz.tasks.protocol import HeadKind
 from isoviz.training.optimisation import make_optimizer
 from tests.tiny import TinyModels
@@ -46,6 +47,8 @@ def built(
     family = family or ("bart" if kind == "seq2seq" else "bert")
     network = load_network(sources.resolve(str(tiny_models(family, dropout=dropout))), 2, 0, kind)
     model = HeadedModel(network, method, kind)
+    if kind == "embedding":
+        model.objective = Objective("cosent", 2, 0.05)
     batch = sentences(kind=kind)
     method.refresh(TrainingSample(0, lambda tokens: [model.eval().represent(**batch)]))
     return model
@@ -71,6 +74,7 @@ def sentences(
     labels = {
         "classification": torch.arange(rows) % 2,
         "regression": torch.arange(rows) / 3,
+        "embedding": (torch.arange(rows) // 2).float() % 4,
         "span": torch.stack([lengths - 3, lengths - 2], dim=1),
         "seq2seq": ids.flip(0).masked_fill(ids.flip(0) == 0, -100),
     }[kind]

@@ -95,7 +95,7 @@ def test_a_preview_shows_columns_and_first_rows(tmp_path):
     assert shown.rows[1] == {"Nr": 1, "Review text": "the film number 1 is fine", "mood": "sad"}
     assert shown.split
     assert shown.files == {"train": ("reviews.csv",)}
-    assert own.guess_columns(shown) == {"text": "Review text", "second": None, "label": "mood"}
+    assert own.guess_columns(shown) == {"text": "Review text", "second": None, "third": None, "label": "mood"}
     reviews().to_parquet(tmp_path / "r.parquet")
     reviews().to_json(tmp_path / "r.jsonl", orient="records", lines=True)
     assert own.preview(tmp_path / "r.parquet", 3).rows == own.preview(tmp_path / "r.jsonl", 3).rows == shown.rows

@@ -38,7 +38,7 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return limit
 
 
-@pytest.mark.parametrize("kind", list(tiny.TASKS))
+@pytest.mark.parametrize("kind", [kind for kind in tiny.TASKS if kind != "embedding"])
 @pytest.mark.parametrize("parts", [3, 8])
 def test_parts_add_up_to_the_whole_batch(tiny_models, tmp_path, kind, parts):
     processes.begin()

@@ -31,7 +31,7 @@ def test_kept_predictions_give_the_reported_metrics(tiny_models, tmp_path, kind)
     assert stored.table["row"].tolist() == list(range(1, 13))
     task = tasks.get(cfg.task)
     rows = tasks.load(task, folder).validation
-    if kind in ("classification", "regression"):
+    if kind in ("classification", "regression", "embedding"):
         assert stored.table["label"].tolist() == rows["label"].tolist()
         labels, predicted = stored.table["label"].to_numpy(), stored.table["prediction"].to_numpy()
     else:

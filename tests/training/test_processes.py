@@ -34,9 +34,15 @@ SLOWER: dict[str, dict[str, object]] = {"isolayer": {"layer_lr": 2e-5}, "flow": 
 normalisation): small rates keep that noise below the tolerance."""
 
 
-KINDS = {"istar-regression": "bert", "isobn-span": "bert", "isobn-seq2seq": "bart"}
-"""A method on each other head kind, and the family: a loss over numbers, over windows, and over
-the words of a process, whose number varies."""
+KINDS = {
+    "istar-regression": "bert",
+    "isobn-span": "bert",
+    "isobn-seq2seq": "bart",
+    "vicreg-embedding": "bert",
+    "pairs-embedding": "bert",
+}
+"""A method on each other head kind, and the family: a loss over numbers, over windows, over
+the words of a process, whose number varies, and over all rows of a batch, with and without scores."""
 
 
 LORA = "baseline-lora"
@@ -64,8 +70,12 @@ def run_all(folder: Path, models: tiny.TinyModels, data: Path, processes: int) -
     model = models("bert", dropout=0.0)
     for name, family in chosen(KINDS.items()):
         slug, kind = name.split("-")
+        source: dict[str, Any] = {"task": tiny.TASKS[kind]}
+        if slug == "pairs":  # without their scores
+            own = {"text": "sentence1", "second": "sentence2", "kind": "embedding"}
+            slug, source = "baseline", {"task": "own", "own": own}
         config = RunConfig.checked(
-            model=str(models(family, dropout=0.0)), task=tiny.TASKS[kind], data=str(data / kind), method=slug,
+            model=str(models(family, dropout=0.0)), **source, data=str(data / kind), method=slug,
             params=methods.check_params(slug, {}), epochs=1, learning_rate=3e-4, batch_size=16,
             batching="shuffled", max_train=47, max_eval=15, precision="no", threads=1, max_length=64, doc_stride=16,
         )  # fmt: skip
