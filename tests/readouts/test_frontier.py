@@ -82,8 +82,6 @@ def test_a_loss_within_the_margin_whose_interval_is_not_is_not_harmless() -> Non
     assert "4 bytes per vector instead of 128 (32 times smaller; 0.04 GB for ten million)" in harmless.sentence
 
 
-def test_bad_input(points: np.ndarray) -> None:
-    with pytest.raises(InputError, match="margin"):
-        frontier(points, margin=1.5)
+def test_too_few_rows(points: np.ndarray) -> None:
     with pytest.raises(InputError, match="at least 12 rows"):
         frontier(points[:8])

@@ -65,18 +65,6 @@ def test_isotropy_of_each_slice_is_its_clouds_and_a_shifted_slice_differs() -> N
     assert found["a", "norm"].p < 1e-6 < found["b", "reciprocity"].p
 
 
-def test_the_interval_of_a_mean_cosine_covers_as_often_as_it_says() -> None:
-    generator, inside = np.random.default_rng(3), 0
-    shift = np.full(8, 0.6)
-    truth = mean_cosine(generator.normal(size=(200_000, 8)) + shift)
-    of = slices.slicing(pd.DataFrame({"group": ["a"] * 60 + ["b"] * 60}), "topic")
-    for _ in range(200):
-        x = generator.normal(size=(120, 8)) + shift
-        one = next(one for one in slices.measured(x, Annotations(), of) if one.measure == "mean cosine")
-        inside += one.low <= truth <= one.high
-    assert 181 <= inside <= 199
-
-
 def test_columns_and_lengths_become_slices() -> None:
     texts = pd.DataFrame({"text": ["x" * length for length in range(1, 101)], "group": [None, *range(99)]})
     quartiles = slices.slicing(texts, "length")
