@@ -94,7 +94,6 @@ def main() -> None:
     files = {"STS-B": chosen.pairs, "demo/similarity": rows_dir("demo/similarity") / "validation.parquet"}
     spearman = {name: {who: agreement(one, file) for who, one in encoders.items()} for name, file in files.items()}
     record = {"teacher": "sentence-transformers/all-MiniLM-L6-v2", "licence": "Apache-2.0", "spearman": spearman}
-    FOLDER.mkdir(exist_ok=True)
     (FOLDER / "tokens.txt").write_text("\n".join(pieces), "ascii")
     np.save(FOLDER / "tokens.npy", vectors)
     (FOLDER / "record.json").write_text(json.dumps(record, indent=1) + "\n", "ascii")

@@ -130,7 +130,7 @@ def test_one_small_file_that_asks_for_nothing(tmp_path: Path, capsys: pytest.Cap
 def test_the_docs_name_every_lesson_and_their_example_is_right() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "lessons.md").read_text()
     for lesson in lessons.catalogue():
-        assert f"| {lesson.order}. {lesson.title} | {lesson.sentence} |" in page
+        assert f"| [{lesson.order}. {lesson.title}](lab.html#lesson={lesson.slug}) | {lesson.sentence} |" in page
     (example,) = re.findall(r"```toml\n(.*?)```", page, flags=re.DOTALL)
     assert checking.problems(parse(example, "docs/lessons.md"), seeds=(0,)) == []
 
