@@ -8,11 +8,10 @@ from dashboard.whatif import start
 with st.container(horizontal=True, vertical_alignment="center"):
     st.title("What-if", anchor=False, width="content")
     source = st.container(width="content")
-    st.caption(
-        "Transform embeddings and see instantly how that changes their isotropy and their use for a run's classifier, "
-        "search, similarity or labels.",
-        width="stretch",
-    )
+st.caption(
+    "Transform embeddings and see instantly how that changes their isotropy and their use for a run's classifier, "
+    "search, similarity or labels."
+)
 
 with address.report_ignored("whatif"):
     with source:

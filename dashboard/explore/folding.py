@@ -34,7 +34,8 @@ def fields() -> Iterator[DeltaGenerator]:
     with st.container(horizontal=True, vertical_alignment="center", key=PREFIX + ("guess" if folded else "head")):
         st.title("Explore", anchor=False, width="content")
         place = st.container()
-    with st.container(key=PREFIX + "fields"):
+    # the height hides them until the styles are there
+    with st.container(key=PREFIX + "fields", height=1 if folded else "content", border=False):
         yield place
 
 

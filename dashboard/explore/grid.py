@@ -52,7 +52,8 @@ def cell(name: str, title: str, explanation: Explanation | None = None) -> Itera
 @contextmanager
 def details(name: str) -> Iterator[None]:
     """What only the enlarged picture shows; its fields keep their values while they are hidden."""
-    with st.container(key=f"{PREFIX}details_{name}"):
+    height = "content" if is_large(name.partition("_")[0]) else 1  # hides them until the styles are there
+    with st.container(key=f"{PREFIX}details_{name}", height=height, border=False):
         yield
 
 

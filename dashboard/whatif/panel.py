@@ -7,6 +7,7 @@ visitor's next move interrupts the wait; figures stay on screen until their data
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.components.copy_link import copy_link
 from dashboard.inputs import vectors_form
@@ -61,7 +62,8 @@ def draw(run: RunRow | None, key: str, part: Cloud | Part = "shown") -> None:
         return
     with right:
         card = Card(engine, steps) if run is None else None
-        summary, figures, table, slow = st.empty(), st.container(), st.empty(), st.container()
+        summary, figures, table, slow = map(_reserved, ("summary", "quick", "readouts", "slow"))
+        summary, table = summary.empty(), table.empty()
         titles = [*TABS, *(OF_SETS if run is None else ())]
         tabs = choosing.tabs(titles, PREFIX + "tab")
         view = View(engine, run, steps, summary, tabs[MEASURES].empty(), table, figures, slow, tabs, st.container())
@@ -72,6 +74,13 @@ def draw(run: RunRow | None, key: str, part: Cloud | Part = "shown") -> None:
             forms.show_error(forms.sentence(error))
         view.numbers.caption("Fix the step on the left to see these numbers.")
         summary.empty()
+
+
+def _reserved(name: str) -> DeltaGenerator:
+    """A container whose room `app.css` reserves from the start, so that nothing below moves when it is filled."""
+    container = st.container(key=PREFIX + name)
+    container.empty()
+    return container
 
 
 def _follow(view: View, card: Card | None, key: str) -> None:
