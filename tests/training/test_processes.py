@@ -42,7 +42,7 @@ KINDS = {
     "pairs-embedding": "bert",
 }
 """A method on each other head kind, and the family: a loss over numbers, over windows, over
-the words of a process, whose number varies, and over all rows of a batch, with and without scores."""
+the words of a process, whose number varies, and over all rows of a batch."""
 
 
 LORA = "baseline-lora"
