@@ -1,4 +1,4 @@
-"""How often `isoviz.compare` errs: `python benchmarks/compare_verdicts.py [--repeats N]`.
+"""How often `isoviz.compare` errs: `python benchmarks/compare_verdicts.py [--repeats N] [--sizes N …]`.
 
 A pool of questions gets real scores: two encoders that see the same made documents through noise of the same size. Where each question's
 two scores are exchanged at random, no encoder is higher (false alarms). Where, in addition, a share of the second encoder's questions
@@ -60,11 +60,11 @@ def shares(scores: np.ndarray, of: np.ndarray, n: int, alone: bool, lost: float,
     return found
 
 
-def main(repeats: int) -> None:
+def main(repeats: int, sizes: list[int]) -> None:
     close, apart = pool(0.02, 0), pool(0.4, 1)
     print(f"{repeats:,} draws for each line; margin {encoders.in_points(MARGIN)}")
     print("questions  drawn          false alarms  'no harm' at a loss of the margin  'no harm' without a loss")
-    for n in SIZES:
+    for n in sizes:
         for alone in (True, False):
             null = shares(*apart, n, alone, 0.0, repeats)
             alarms = null.get("higher", 0) + null.get("lower", 0)
@@ -79,4 +79,6 @@ def main(repeats: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=2_000)
-    main(parser.parse_args().repeats)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    options = parser.parse_args()
+    main(options.repeats, options.sizes)

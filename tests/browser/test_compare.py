@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -28,7 +27,7 @@ def test_three_uploads_to_a_verdict(server: Server, open_tab: OpenTab, tmp_path:
     rows = pd.DataFrame(search.relevance + np.array([1, 1, 0]), columns=["query", "document", "relevance"])
     rows.to_csv(tmp_path / "relevance.csv", index=False)
     fields = page.get_by_test_id("stFileUploaderDropzoneInput")
-    expect(page.get_by_text("A file of vectors from each encoder")).to_be_visible(timeout=LONG)
+    expect(page.get_by_text("A file from each encoder, of the same documents")).to_be_visible(timeout=LONG)
     expect(fields).to_have_count(3)
     fields.nth(0).set_input_files(files["documents"])
     expect(page).to_have_url(re.compile("compare_vectors=[0-9a-f]{32}.[0-9a-f]{32}"), timeout=LONG)
@@ -37,11 +36,7 @@ def test_three_uploads_to_a_verdict(server: Server, open_tab: OpenTab, tmp_path:
     expect(page.get_by_text(re.compile("noisy.npy ranks lower than old.npy"))).to_be_visible(timeout=LONG)
     expect(page.locator(".st-key-compare_changes .main-svg").first).to_be_visible()
     expect(page.get_by_role("heading", name="Questions that get worse")).to_be_visible()
-    if folder := os.environ.get("ISOVIZ_SHOTS"):
-        page.screenshot(path=f"{folder}/compare-wide.png", full_page=True)
 
     other = open_tab(page.url, dark=True, width=390)  # a fresh session
     expect(other.get_by_text(re.compile("noisy.npy ranks lower than old.npy"))).to_be_visible(timeout=LONG)
     becomes(other, lambda: fits(other), True)
-    if folder:
-        other.screenshot(path=f"{folder}/compare-narrow.png", full_page=True)
