@@ -14,8 +14,6 @@ from isoviz.errors import InputError, named
 from isoviz.methods.protocol import CloudPenalty
 from isoviz.parameters import ParamValue
 
-__all__ = ["Regularised"]
-
 
 class Regularised(nn.Module):
     """A sentence-transformers loss plus λ times an isotropy penalty of the sentence embeddings.
