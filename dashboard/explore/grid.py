@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Literal
 
 import streamlit as st
 
@@ -12,6 +12,7 @@ from dashboard.explore.form import PREFIX
 from dashboard.shared import explanations
 from dashboard.shared.explanations import Explanation
 
+Height = int | Literal["content"]
 LARGE: Final = PREFIX + "large"
 """Query parameter: name of the enlarged picture."""
 _HEIGHTS: Final = (236, 480)
@@ -52,7 +53,7 @@ def cell(name: str, title: str, explanation: Explanation | None = None) -> Itera
 @contextmanager
 def details(name: str) -> Iterator[None]:
     """What only the enlarged picture shows; its fields keep their values while they are hidden."""
-    height = "content" if is_large(name.partition("_")[0]) else 1  # hides them until the styles are there
+    height: Height = "content" if is_large(name.partition("_")[0]) else 1  # hides them until the styles are there
     with st.container(key=f"{PREFIX}details_{name}", height=height, border=False):
         yield
 

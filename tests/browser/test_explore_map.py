@@ -63,7 +63,7 @@ def _a_view(server: Server) -> None:
 
 def area_of(page: Page) -> dict[str, float]:
     """Where the first map has its points on the screen, once the rest of the page is there, which moves it."""
-    expect(page.locator("[data-testid=stDataFrame]").first).to_be_attached(timeout=LONG)  # tables come last
+    expect(page.get_by_role("button", name="Save as one page")).to_be_visible(timeout=LONG)  # it comes last
     area = page.locator(".ivz-map-plot .nsewdrag").first
     area.scroll_into_view_if_needed()
     box = stable(page, area.bounding_box)
