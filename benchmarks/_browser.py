@@ -6,20 +6,15 @@ import contextlib
 import os
 import shutil
 import statistics
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from _report import Table
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.browser.conftest import FLAGS
-from tests.ports import answers, free_port
-from tests.runs.observing import until
 
 PATIENCE = 120_000
 """Milliseconds."""
@@ -75,27 +70,3 @@ def opened(browser: Browser, address: str, log: list[dict[str, Any]] | None = No
         yield page
     finally:
         context.close()
-
-
-BARE = 'import streamlit as st\n\nst.title("Bare")\nst.button("Nothing")\n'
-"""A Streamlit page with nothing but a title."""
-
-
-@contextlib.contextmanager
-def bare(source: str = BARE) -> Iterator[str]:
-    """A Streamlit page of this source; its address."""
-    port = free_port()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        script = Path(folder) / "bare.py"
-        script.write_text(source, encoding="utf-8")
-        options: dict[str, Any] = {"headless": "true", "port": port, "address": "127.0.0.1", "fileWatcherType": "none"}
-        flags = [f"--server.{name}={value}" for name, value in options.items()]
-        command = [sys.executable, "-m", "streamlit", "run", str(script), *flags, "--browser.gatherUsageStats=false"]
-        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            address = f"http://127.0.0.1:{port}"
-            until(lambda: answers(address))
-            yield address
-        finally:
-            process.terminate()
-            process.wait(timeout=20)
