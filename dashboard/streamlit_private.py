@@ -18,6 +18,7 @@ from typing import Any
 from streamlit.auth_util import get_secrets_auth_section, get_validated_redirect_uri, is_authlib_installed
 from streamlit.config import set_option
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
+from streamlit.elements.lib.mutable_tab_container import TabContainer
 from streamlit.runtime import Runtime, exists, get_instance, memory_uploaded_file_manager
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
@@ -28,6 +29,7 @@ __all__ = [
     "ExpanderContainer",
     "Runtime",
     "StopException",
+    "TabContainer",
     "close_sessions_in_time",
     "forget_uploads",
     "get_secrets_auth_section",

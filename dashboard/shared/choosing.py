@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
-from streamlit.elements.lib.mutable_tab_container import TabContainer
 
 from dashboard.shared import address, examples, menu, wording
+from dashboard.streamlit_private import TabContainer
 from isoviz import reference
 
 ALL = "all"

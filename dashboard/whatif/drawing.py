@@ -14,7 +14,6 @@ import plotly.graph_objects as go
 import streamlit as st
 from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.elements.lib.mutable_tab_container import TabContainer
 
 from dashboard.components.cloud_matrix import cloud_matrix
 from dashboard.components.figure import Prepared, draw, prepared
@@ -22,6 +21,7 @@ from dashboard.server import arrays
 from dashboard.shared import downloads, explanations, exported, map_figure, tables, wording
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.exported import ExportedTable
+from dashboard.streamlit_private import TabContainer
 from dashboard.whatif import plots
 from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX

@@ -28,8 +28,7 @@ from isoviz.events import (
     Stepped,
     Stopped,
 )
-from isoviz.tasks.chance import AT_CHANCE, at_chance
-from isoviz.tasks.kinds import KINDS
+from isoviz.tasks.chance import AT_CHANCE, CORRELATIONS, at_chance
 
 STATUSES: tuple[str, ...] = get_args(Status)
 STOP_NOW = 0.0
@@ -119,7 +118,7 @@ def chance_of(metrics: Mapping[str, float | None], rows: float) -> str:
     Args:
         rows: number of validation rows, if known.
     """
-    correlation = next((value for kind in KINDS.values() if (value := metrics.get(kind.correlation))), None)
+    correlation = next((value for name in CORRELATIONS if (value := metrics.get(name))), None)
     return AT_CHANCE if at_chance(correlation, int(rows)) else ""
 
 

@@ -9,6 +9,8 @@ ROWS_TO_JUDGE_CHANCE = 100
 ABOVE_CHANCE = 1.645
 """Standard errors (one-sided 5 %) by which predictions must agree with the labels."""
 AT_CHANCE = "does no better than chance"
+CORRELATIONS = ("matthews", "pearson", "spearman")
+"""Metrics by which some kind of head judges chance (`isoviz.tasks.kinds.Kind.correlation`); the first that a run has counts."""
 
 
 def at_chance(correlation: float | None, rows: int) -> bool:

@@ -6,15 +6,13 @@ import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, get_args
 
-import numpy as np
-
-from isoviz.tasks import metrics
 from isoviz.tasks.chance import AT_CHANCE, at_chance
 from isoviz.tasks.text_metrics import exact_match, on_lines, token_f1
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
     from torch import Tensor
 
@@ -23,7 +21,7 @@ HeadKind = Literal["classification", "regression", "span", "seq2seq", "embedding
 its own, or nothing but one vector per text.
 """
 HEAD_KINDS: tuple[HeadKind, ...] = get_args(HeadKind)
-Compared = tuple[dict[str, Any], np.ndarray]
+Compared: TypeAlias = "tuple[dict[str, Any], np.ndarray]"
 CONSTANT: Final = 1e-3
 """Numbers that spread less than this share of the labels' spread are one number."""
 
@@ -70,11 +68,15 @@ class Kind:
 
     def constant(self, rows: pd.DataFrame, predictions: Sequence[Any]) -> str | None:
         """Why predictions do not depend on the row or do no better than chance; None if they do."""
+        from isoviz.tasks import metrics
+
         score = metrics.compute([self.correlation], rows["label"].to_numpy(), predictions, self.slug)
         return AT_CHANCE if at_chance(score[self.correlation], len(rows)) else None
 
     def errors(self, task: Any, rows: pd.DataFrame, predictions: Any, confidence: Any) -> Compared:
         """Columns that compare predictions with the right answers, and how bad each row is."""
+        import numpy as np
+
         return {"prediction": list(predictions)}, np.zeros(len(rows))
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -113,6 +115,8 @@ class Classification(Kind):
         checked["label"] = codes
 
     def simple_guess(self, task: Any, train: pd.DataFrame, validation: pd.DataFrame) -> Any:
+        import numpy as np
+
         classes, counts = np.unique(train["label"].to_numpy(), return_counts=True)
         return np.full(len(validation), classes[counts.argmax()])
 
@@ -121,6 +125,8 @@ class Classification(Kind):
 
     def errors(self, task: Any, rows: pd.DataFrame, predictions: Any, confidence: Any) -> Compared:
         """Wrong and sure ones first, right and sure ones last."""
+        import numpy as np
+
         labels, codes = rows["label"].to_numpy(), np.asarray(predictions)
         wrong = labels != codes
         badness = wrong.astype(np.float64)
@@ -146,6 +152,7 @@ class Regression(Kind):
 
     def check(self, frame: pd.DataFrame, task: Any, checked: dict[str, Any], refuse: Any) -> None:
         """Finite numbers."""
+        import numpy as np
         import pandas as pd
 
         labels = frame["label"]
@@ -157,14 +164,20 @@ class Regression(Kind):
         checked["label"] = numbers
 
     def simple_guess(self, task: Any, train: pd.DataFrame, validation: pd.DataFrame) -> Any:
+        import numpy as np
+
         return np.full(len(validation), train["label"].mean())
 
     def constant(self, rows: pd.DataFrame, predictions: Sequence[Any]) -> str | None:
+        import numpy as np
+
         spread = np.ptp(np.asarray(predictions, dtype=np.float64))
         constant = spread <= CONSTANT * np.ptp(rows["label"].to_numpy())
         return "predicts one number" if constant else super().constant(rows, predictions)
 
     def errors(self, task: Any, rows: pd.DataFrame, predictions: Any, confidence: Any) -> Compared:
+        import numpy as np
+
         off = residuals(rows["label"].to_numpy(), np.asarray(predictions))
         return dict(off.set_axis(["label", "prediction", "residual"], axis=1)), off["residual"].abs().to_numpy()
 
@@ -222,6 +235,8 @@ class Span(Texts):
         return validation[task.columns[1]].tolist()
 
     def errors(self, task: Any, rows: pd.DataFrame, predictions: Any, confidence: Any) -> Compared:
+        import numpy as np
+
         pairs = list(zip(rows["answer_texts"], predictions, strict=True))
         table = {
             "label": [" / ".join(dict.fromkeys(texts)) for texts, _ in pairs],
@@ -297,6 +312,8 @@ class Embedding(Kind):
 
     def simple_guess(self, task: Any, train: pd.DataFrame, validation: pd.DataFrame) -> Any:
         """The cosine of the texts' weighted word counts, if there are scores."""
+        import numpy as np
+
         if not task.label:
             return None
         from sklearn.feature_extraction.text import TfidfVectorizer
@@ -306,6 +323,8 @@ class Embedding(Kind):
         return np.asarray(first.multiply(second).sum(axis=1)).ravel()
 
     def constant(self, rows: pd.DataFrame, predictions: Sequence[Any]) -> str | None:
+        import numpy as np
+
         if np.ptp(np.asarray(predictions, dtype=np.float64)) <= CONSTANT:
             return "gives all texts the same vector"
         return super().constant(rows, predictions) if "label" in rows else None
@@ -316,6 +335,7 @@ class Embedding(Kind):
 
     def errors(self, task: Any, rows: pd.DataFrame, predictions: Any, confidence: Any) -> Compared:
         """Pairs whose cosine is out of order first; without scores, those found last."""
+        import numpy as np
         from scipy.stats import rankdata
 
         found = np.asarray(predictions, dtype=np.float64)
@@ -337,6 +357,7 @@ def _hidden(column: str) -> str:
 
 def residuals(labels: np.ndarray, predictions: np.ndarray) -> pd.DataFrame:
     """Columns `true`, `predicted` and `residual` (predicted − true) of n numbers, in their order."""
+    import numpy as np
     import pandas as pd
 
     true, predicted = np.asarray(labels, dtype=np.float64), np.asarray(predictions, dtype=np.float64)
@@ -345,6 +366,8 @@ def residuals(labels: np.ndarray, predictions: np.ndarray) -> pd.DataFrame:
 
 def as_name(value: object) -> str:
     """A class as people write it: `3` for 3 and 3.0."""
+    import numpy as np
+
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
     return str(value).strip()
@@ -372,6 +395,8 @@ def answers(value: object, context: str) -> tuple[list[str], list[int], str | No
 
 
 def _lists(value: object) -> tuple[list[str], list[int]]:
+    import numpy as np
+
     try:
         if isinstance(value, dict):
             return [str(text) for text in _many(value["text"])], [int(start) for start in _many(value["answer_start"])]
@@ -383,4 +408,6 @@ def _lists(value: object) -> tuple[list[str], list[int]]:
 
 
 def _many(value: Any) -> list[Any]:
+    import numpy as np
+
     return list(value) if isinstance(value, (list, tuple, np.ndarray)) else [value]

@@ -59,7 +59,6 @@ def test_figures_need_the_small_script_and_are_redrawn_in_place(server: Server, 
     page.locator(".st-key-explore_size").get_by_text("3-D", exact=True).click()
     expect(page.locator(".ivz-map-plot .gl-container canvas").first).to_be_visible(timeout=LONG)
     assert page.evaluate("Boolean(isovizBasicPlotly.react) && Plotly !== isovizBasicPlotly")  # each under its own name
-    page.get_by_role("button", name="Enlarge").nth(3).click()
     page.locator(".st-key-explore_size").get_by_text("2-D", exact=True).click()
     expect(page.locator(".ivz-map-points")).to_be_visible()
 

@@ -118,7 +118,7 @@ def test_film_moves_the_points_keeps_what_is_selected_and_is_saved(
     expect(file.locator(".film output")).to_have_text("layer 4")
 
     def places() -> np.ndarray:
-        traces = file.evaluate(POINTS, ".plot")[1]
+        traces = file.evaluate(POINTS, ".plot")[-1]
         return np.hstack([np.array(axes) for axes in traces])
 
     chosen = places()
@@ -226,7 +226,7 @@ def drawn(page: Page, inside: Callable[[dict[str, Any]], bool]) -> tuple[bool, l
 
 
 def test_points_are_where_the_axes_say_and_move_with_them(server: Server, open_tab: OpenTab) -> None:
-    page = open_tab(f"{server.url}/explore?explore_rows={ROWS}", width=1440)
+    page = open_tab(f"{server.url}/explore?explore_rows={ROWS}&explore_large=map", width=1440)
     area = page.locator(".ivz-map-plot .nsewdrag").first
     expect(area).to_be_visible(timeout=LONG)
     area_of(page)

@@ -32,9 +32,10 @@ def test_names_are_found_without_a_server_or_a_word(tmp_path: Path) -> None:
 def test_figures_of_points_are_those_of_explore() -> None:
     spread = figures.sigma_histogram(metrics.dimension_std(POINTS), "cls")
     assert plots.deviations(POINTS).to_json() == spread.to_json()
-    isotropic, curve = plots.explained_variance(POINTS).data
+    isotropic, curve, share = plots.explained_variance(POINTS).data
     assert list(isotropic.y) == pytest.approx([k / 12 for k in range(1, 13)])
     assert list(curve.y) == pytest.approx(metrics.explained_variance(POINTS))
+    assert list(share.y) == pytest.approx(np.diff(metrics.explained_variance(POINTS), prepend=0))
     assert plots.cosines(POINTS).data[1].name == f"mean cosine {metrics.mean_cosine(POINTS):.3f}"
     (heat,) = plots.correlations(np.hstack([POINTS, POINTS[:, :3] * 2, np.ones((300, 1))])).data
     cells = np.frombuffer(base64.b64decode(heat.z["bdata"]), heat.z["dtype"]).reshape(16, 16)

@@ -223,7 +223,7 @@ def test_own_files_are_passed_on_to_the_train_page() -> None:
     run = config(task="own", own=own, data="own.csv", weight_decay=0.125, schedule="constant")
     filled = form_address(run, chains.step("batch_norm").in_training)  # type: ignore[arg-type]
     assert {name.removeprefix("train_own."): filled[name] for name in filled if name.startswith("train_own.")} == {
-        "text": "words", "second": "(none)", "label": "mark", "kind": "class", "share": "0.25",
+        "text": "words", "second": "(none)", "third": "(none)", "label": "mark", "kind": "class", "share": "0.25",
         "split_seed": "3", "label_names": "yes\nno",
     }  # fmt: skip
     settings = ("train_data.own", "train_weight_decay", "train_schedule")

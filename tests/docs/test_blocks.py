@@ -109,7 +109,15 @@ def _write_files(folder: Path) -> None:
     )
     reviews.to_csv(folder / "reviews.csv", index=False)
     with_vectors = reviews.assign(embedding=list(points))
-    for name in ("reviews", "passages", "vectors"):
+    np.save(folder / "documents.npy", points)
+    for name in ("questions", "old_questions", "new_questions"):
+        np.save(folder / f"{name}.npy", points[:40])
+    for name in ("old", "new"):
+        np.save(folder / f"{name}.npy", points)
+    texts = reviews.rename(columns={"review": "text"})[["id", "text"]]
+    texts.to_csv(folder / "documents.csv", index=False)
+    texts[:40].to_csv(folder / "questions.csv", index=False)
+    for name in ("reviews", "passages", "vectors", "old", "new"):
         with_vectors.to_parquet(folder / f"{name}.parquet")
     pairs = pd.DataFrame({"query": range(40), "document": range(40, 80), "relevance": 1})
     pairs.to_csv(folder / "relevance.csv", index=False)

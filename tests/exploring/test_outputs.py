@@ -53,7 +53,9 @@ def test_it_is_measured_once_per_model(bundled: ModelSource, monkeypatch: pytest
 
 def test_a_runs_head_is_its_output_layer(bundled: ModelSource) -> None:
     weight = torch.randn(3, 16, generator=torch.Generator().manual_seed(0)) * 0.02
-    model = SimpleNamespace(kind="classification", output=SimpleNamespace(weight=torch.nn.Parameter(weight)))
+    model = SimpleNamespace(
+        kind="classification", output=SimpleNamespace(weight=torch.nn.Parameter(weight), out_features=3)
+    )
     run: Any = SimpleNamespace(model=model)
     source = replace(bundled, name="run:x", fingerprint="of the run")
     progress: list[tuple[int, int]] = []

@@ -7,6 +7,8 @@ import pytest
 
 from isoviz import tasks
 from isoviz.tasks import metrics
+from isoviz.tasks.chance import CORRELATIONS
+from isoviz.tasks.kinds import KINDS
 
 
 def test_every_task_names_metrics_of_its_kind():
@@ -124,3 +126,7 @@ def test_scores_of_classes_are_scikit_learns(classes):
             assert got["macro-f1"] == pytest.approx(macro, abs=1e-12)
             counts = reference.confusion_matrix(labels, predicted, labels=range(classes))
             assert np.array_equal(metrics.confusion_counts(labels, predicted, classes), counts)
+
+
+def test_lists_of_runs_know_the_metrics_by_which_kinds_judge_chance() -> None:
+    assert set(CORRELATIONS) == {kind.correlation for kind in KINDS.values()} - {""}
