@@ -65,7 +65,11 @@ def test_a_model_in_parts_is_one_model(tiny_models, tmp_path):
     [
         ({"model_type": "bloom"}, "classification", None),
         ({"model_type": "bloom"}, "seq2seq", "not for seq2seq .families that can: bart, marian, mbart, t5"),
-        ({"model_type": "bert"}, "seq2seq", "can be fine-tuned for classification, regression, span, not for seq2seq"),
+        (
+            {"model_type": "bert"},
+            "seq2seq",
+            "can be fine-tuned for classification, regression, span, embedding, not for seq2seq",
+        ),
         ({"model_type": "bart"}, "classification", None),
         ({"model_type": "gemma3", "text_config": {"model_type": "x"}}, "classification", "joins several networks"),
     ],
