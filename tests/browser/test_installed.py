@@ -26,7 +26,7 @@ def test_a_file_opens_in_an_installed_app_and_every_page_is_drawn(tmp_path: Path
         assert app.stdout is not None
         link = next(line.split()[-1] for line in app.stdout if "Your link:" in line)
         page = open_tab(link)
-        expect(page.get_by_text("321 vectors of 8 dimensions").first).to_be_visible()
+        expect(page.get_by_text("· 321 vectors").first).to_be_visible()
         expect(page).to_have_url(re.compile(r"/explore\?(?!.*token)"))
         visit_all(page)
         page.goto(f"{link.partition('/explore')[0]}/run")  # it says what its address lacks
