@@ -65,6 +65,7 @@ def ways_in() -> None:
             "What a cosine means for your encoder, and what your search loses or gains, with intervals.",
             [
                 (menu.RULER, "What does 0.62 mean?", ":material/straighten:"),
+                (menu.COMPARE, "Which encoder ranks higher?", ":material/balance:"),
                 (menu.WHATIF, SEARCH, ":material/search:"),
             ],
         ),
