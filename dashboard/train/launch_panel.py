@@ -149,7 +149,7 @@ def _numbers(plan: Plan, configs: Sequence[RunConfig], ready: bool) -> None:
 def _foreseen(configs: Sequence[RunConfig], seeds: int) -> str:
     """What the seeds of the first model and task would show."""
     if seeds < 2:
-        return "One seed shows no difference between methods: nothing tells it from chance."
+        return "One seed shows no difference between methods: it may be chance."
     first, library = configs[0], resources.library()
     like: dict[str, Any] = {"status": "finished", "model": (first.model,), "task": (first.task,)}
     summaries = [run for part in (library, library.examples) if part is not None for run in part.summaries(**like)]

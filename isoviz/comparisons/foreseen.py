@@ -9,7 +9,7 @@ from isoviz.comparisons.comparing import ALPHA
 from isoviz.statistics.power import detectable
 
 ENOUGH = 4
-"""Degrees of freedom from which a spread is told at all."""
+"""Degrees of freedom from which a spread is estimated."""
 
 
 def smallest_difference(scores: Iterable[Sequence[float]], seeds: int) -> tuple[float, int] | None:
