@@ -123,7 +123,7 @@ class Frontier:
 
     @property
     def pareto(self) -> list[Stored]:
-        """From the smallest, those with a higher value than all that are at most as large."""
+        """Those with a higher value than every smaller one, smallest first."""
         return [
             self.ways[place] for place in front([(-one.bytes, one.values[self.judged[0]] or 0.0) for one in self.ways])
         ][::-1]
