@@ -20,6 +20,8 @@ OVERLAID = 8
 """Most runs overlaid in one figure; more would be unreadable."""
 REPLAY = "replay"
 """Query parameter: replay a finished run at this multiple of its speed."""
+ASKED = "replays_asked"
+"""Session state: how often a replay was asked for."""
 SPEEDS = (1, 2, 5, 10, 20, 60)
 RECORDED = 100
 """Most runs offered for a replay."""
@@ -179,7 +181,7 @@ def charts(run: RunRow) -> None:
                 st.caption(
                     f"Shows the selected run and {OVERLAID - 1} of the other {len(siblings) - 1}: runs that have begun, baselines first."
                 )
-    live_lines(overlaid, key="live-lines", replay=replay_speed())
+    live_lines(overlaid, key="live-lines", replay=replay_speed(), asked=st.session_state.get(ASKED, 0))
     matrix(run, key="live-matrix")
 
 
@@ -217,4 +219,5 @@ def recorded_runs(run: RunRow) -> None:
         )
         if st.button("Play", key="replay_play", icon=":material/play_arrow:", type="primary"):
             st.query_params.from_dict({"run": chosen_id, REPLAY: "1"})
+            st.session_state[ASKED] = st.session_state.get(ASKED, 0) + 1  # the same run may be asked for again
             st.rerun()

@@ -72,10 +72,13 @@ def lab(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     context = chromium.new_context(offline=True)
     page = context.new_page()
     requests: list[str] = []
+    errors: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(path.as_uri())
     page.evaluate(LISTEN)
     yield page
+    assert errors == []
     assert all(url.startswith(("file:", "blob:", "data:")) for url in requests), requests
     assert path.stat().st_size <= 2.5e6
     context.close()

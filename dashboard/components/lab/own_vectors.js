@@ -120,7 +120,7 @@ export class OwnVectors {
     const labels = columns.label && frequentLabels(columns.label);
     const others = labels && new Set(columns.label).size > labels.length;
     this.key.replaceChildren(...(labels ?? []).concat(others ? ["others"] : []).map((label, at, all) => make("span", "ivv-label", { style: `--ink: ${CLUSTER_COLOURS[others && at === all.length - 1 ? 9 : at]}` }, shortened(label, LABEL_LETTERS) || "no label")));
-    for (const part of ["before", "after"]) this.cloud.values[part] = {};
+    for (const part of ["before", "after"]) [this.cloud.values[part], this.cloud.problems[part]] = [{}, {}];
     this.cloud.drawn = {};
     this.cloud.answeredId = this.cloud.sentId; // the former file gets no more answers
     this.cloud.paused = true; // no frontier until it is asked for

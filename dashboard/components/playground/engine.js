@@ -147,7 +147,7 @@ export class Engine {
   picture(cloud, state, which) {
     const { n, d, shift, scale } = cloud;
     const axes = state.view !== "dimensions" ? this.principal(cloud, which) : firstAxes(d, cloud.rounds);
-    const coordinates = new Float32Array(3 * n);
+    const coordinates = new Float64Array(3 * n); // single precision ends at 1e38
     const mean = [0, 0, 0];
     for (let k = 0; k < axes.length / d; k += 1) {
       const axis = axes.subarray(k * d, (k + 1) * d);
