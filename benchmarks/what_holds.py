@@ -45,8 +45,8 @@ from scipy import stats
 
 from factory.record_what_holds import ARMS, GROUPS, PACKED, SEEDS, SHIFT, STRENGTHS
 from isoviz import metrics, tasks
-from isoviz.comparisons.comparing import value_of
-from isoviz.comparisons.wording import number, probability
+from isoviz.runs.comparisons.comparing import value_of
+from isoviz.runs.comparisons.wording import number, probability
 from isoviz.runs.naming import method_title, variant
 from isoviz.runs.store import Store
 from isoviz.statistics import intervals, two_samples

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from isoviz.drift import Check
+    from isoviz.watch.drift import Check
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,8 +36,8 @@ def isoviz_check(request: pytest.FixtureRequest) -> Callable[..., Check | None]:
         same_rows: bool = False,
         strict: bool = False,
     ) -> Check | None:
-        from isoviz import drift
         from isoviz.errors import InputError
+        from isoviz.watch import drift
 
         path = request.config.rootpath / baseline
         try:

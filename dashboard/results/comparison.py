@@ -13,12 +13,13 @@ from dashboard.shared import downloads, explanations, exported, resources, run_l
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.exported import ExportedSentences, ExportedTable
 from dashboard.shared.run_lists import cached
-from isoviz import comparisons, tasks
-from isoviz.comparisons import Arm, Comparison, Part, Table, setups
-from isoviz.comparisons.wording import answer, interval, number, probability
+from isoviz import tasks
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Started
 from isoviz.formatting import sentence
+from isoviz.runs import comparisons
+from isoviz.runs.comparisons import Arm, Comparison, Part, Table, setups
+from isoviz.runs.comparisons.wording import answer, interval, number, probability
 from isoviz.runs.rows import RunRow
 
 TITLE = "Do these methods differ?"

@@ -16,10 +16,10 @@ import pandas as pd
 
 from dashboard.shared import downloads, measures, tables
 from isoviz import tasks
-from isoviz.comparisons import Comparison, Part
-from isoviz.comparisons.wording import interval, number, probability
 from isoviz.formatting import decimals
 from isoviz.metrics.protocol import Metric
+from isoviz.runs.comparisons import Comparison, Part
+from isoviz.runs.comparisons.wording import interval, number, probability
 from isoviz.runs.naming import setting
 from isoviz.studies import published
 from isoviz.studies.published import Printed

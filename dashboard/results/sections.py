@@ -32,10 +32,10 @@ from dashboard.shared.explanations import Explanation
 from dashboard.shared.exported import ExportedSentences, ExportedTable
 from dashboard.shared.run_lists import Filter, cached
 from isoviz import reference, tasks
-from isoviz.comparisons import Table, associate
 from isoviz.events import Started
 from isoviz.metrics.protocol import Metric
 from isoviz.runs import citing
+from isoviz.runs.comparisons import Table, associate
 from isoviz.runs.examples import METHODS
 from isoviz.runs.rows import STATUSES
 

@@ -14,8 +14,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.shared import actions, resources, tables, theme, wording
-from isoviz.comparisons import nothing_learned
 from isoviz.errors import StoreError
+from isoviz.runs.comparisons import nothing_learned
 from isoviz.runs.naming import method_title
 from isoviz.runs.rows import RunProgress, RunRow, UnreadableRunError
 from isoviz.runs.summaries import RunSummary

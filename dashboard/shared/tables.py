@@ -11,10 +11,10 @@ import pandas as pd
 
 from dashboard.shared import measures, wording
 from isoviz import methods, tasks
-from isoviz.comparisons import SettingMean
-from isoviz.comparisons.setups import sortable
 from isoviz.formatting import decimals
 from isoviz.parameters import off_scale
+from isoviz.runs.comparisons import SettingMean
+from isoviz.runs.comparisons.setups import sortable
 from isoviz.runs.naming import method_title, parameter_label, parameter_symbols, setting, variant
 from isoviz.runs.rows import RunRow
 from isoviz.runs.summaries import TIMING, RunSummary, summary_of
@@ -128,7 +128,7 @@ def settings_text(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def labels(frame: pd.DataFrame) -> list[str]:
-    """Method with parameters, as `isoviz.comparisons` names it."""
+    """Method with parameters, as `isoviz.runs.comparisons` names it."""
     return [" ".join(filter(None, names)) for names in zip(frame["title"], frame["variant"], strict=True)]
 
 
@@ -282,7 +282,7 @@ def setting_means(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def association_points(frame: pd.DataFrame, measure: str, metric: str | None) -> list[SettingMean]:
-    """The settings of finished runs as points of a rank correlation (`isoviz.comparisons.associate`).
+    """The settings of finished runs as points of a rank correlation (`isoviz.runs.comparisons.associate`).
 
     Args:
         metric: task metric; None for each task's primary metric.

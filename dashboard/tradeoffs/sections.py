@@ -29,7 +29,7 @@ from dashboard.shared.exported import ExportedTable
 from dashboard.shared.run_lists import Filter
 from dashboard.shared.stable import while_busy
 from isoviz import metrics, tasks
-from isoviz.comparisons import associate
+from isoviz.runs.comparisons import associate
 from isoviz.runs.examples import SWEEP
 
 MOST_MAPS = 4

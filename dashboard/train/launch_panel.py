@@ -14,11 +14,11 @@ from dashboard.train import launching
 from dashboard.train.form import TrainForm
 from dashboard.train.launching import Plan
 from isoviz import devices
-from isoviz.comparisons.foreseen import smallest_difference
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.formatting import decimals
 from isoviz.runs import duplicates, planning
+from isoviz.runs.comparisons.foreseen import smallest_difference
 from isoviz.runs.naming import LONGEST_NAME, experiment_name, method_title, variant
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from isoviz import drift
 from isoviz.commands.options import file_of_vectors
 from isoviz.commands.output import Answer, print_slices, print_table, progress_bar
 from isoviz.errors import InputError
@@ -12,6 +11,7 @@ from isoviz.formatting import number
 from isoviz.operations.check import CheckRequest, check
 from isoviz.operations.operation import argument
 from isoviz.tables import catalogue, stores
+from isoviz.watch import drift
 
 
 class CheckOptions(CheckRequest):

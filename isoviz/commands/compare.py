@@ -14,7 +14,7 @@ from isoviz.readouts.encoders import QUALITIES, EncoderComparison, Ends
 from isoviz.vectors.reading import names_file
 
 if TYPE_CHECKING:
-    from isoviz.comparisons import Part, Table
+    from isoviz.runs.comparisons import Part, Table
 
 _OF = CompareRequest.model_fields
 
@@ -98,7 +98,7 @@ def show(table: Table) -> None:
 
 
 def _show(part: Part, table: Table) -> None:
-    from isoviz.comparisons import wording
+    from isoviz.runs.comparisons import wording
 
     print(f"\n{part.model} on {part.task}: {part.metric}")
     for warning in part.warnings:

@@ -6,11 +6,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel
 
-from isoviz import drift, input_validation
+from isoviz import input_validation
 from isoviz.errors import InputError
 from isoviz.operations.measure import Progress, noting
 from isoviz.operations.operation import STRICT, argument
 from isoviz.tables import stores
+from isoviz.watch import drift
 
 
 class CheckRequest(BaseModel):

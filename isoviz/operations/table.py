@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel
 
-from isoviz import comparisons, limits, methods, metrics, posthoc, reference, studies, tasks
+from isoviz import limits, methods, metrics, posthoc, reference, studies, tasks
 from isoviz.access.service import Service
 from isoviz.catalogues import installed
 from isoviz.demo import bundled_models
@@ -34,7 +34,7 @@ from isoviz.operations.ruler import RulerRequest
 from isoviz.operations.settings import Settings
 from isoviz.operations.upgrade import UpgradeRequest
 from isoviz.parameters import extra
-from isoviz.runs import duplicates, planning
+from isoviz.runs import comparisons, duplicates, planning
 from isoviz.runs.identity import one_line
 from isoviz.runs.naming import experiment_name
 from isoviz.runs.recovery import mark_lost

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any, Final
 
-from isoviz.comparisons import wording
+from isoviz.runs.comparisons import wording
 from isoviz.runs.planning import MethodChoice
 from isoviz.statistics import mean_sd
 from isoviz.studies.grids import FIVE, NONE, Grid, Plan, quick_plans, recipe

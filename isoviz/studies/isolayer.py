@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from isoviz.comparisons import wording
 from isoviz.config import RunConfig
+from isoviz.runs.comparisons import wording
 from isoviz.runs.naming import method_title
 from isoviz.runs.planning import MethodChoice
 from isoviz.studies.figures import Reference, Trace, axis, mean_line, panels

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from isoviz.comparisons import wording
 from isoviz.config import RunConfig
+from isoviz.runs.comparisons import wording
 from isoviz.statistics import mean_sd
 from isoviz.studies.figures import Reference, Trace, axis, mean_line, panels
 from isoviz.studies.grids import NONE, Grid, quick_plans

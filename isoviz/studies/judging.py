@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from isoviz import tasks
-from isoviz.comparisons import wording
 from isoviz.config import RunConfig
+from isoviz.runs.comparisons import wording
 from isoviz.runs.naming import method_title
 from isoviz.statistics import intervals, mean_sd, power, two_samples
 from isoviz.statistics.rank_correlation import rank_correlation

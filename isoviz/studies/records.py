@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from isoviz import tasks
-from isoviz.comparisons.comparing import value_of, why_excluded
 from isoviz.config import RunConfig
 from isoviz.events import Started
+from isoviz.runs.comparisons.comparing import value_of, why_excluded
 from isoviz.runs.rows import RunRow
 from isoviz.statistics import mean_sd
 

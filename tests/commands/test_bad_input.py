@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from isoviz import drift
 from isoviz.__main__ import main
 from isoviz.runs.store import Store
+from isoviz.watch import drift
 from tests.dashboard.made_up import config, finish
 from tests.posthoc.clouds import cloud
 from tests.tiny import TinyModels, write_cola

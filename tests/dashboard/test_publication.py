@@ -14,7 +14,8 @@ import pytest
 from dashboard.results import comparison, pivot, publication
 from dashboard.results.publication import Published
 from dashboard.shared import downloads, measures, tables
-from isoviz import comparisons, metrics
+from isoviz import metrics
+from isoviz.runs import comparisons
 from isoviz.runs.rows import RunRow
 from tests.dashboard.made_up import config, result, row
 

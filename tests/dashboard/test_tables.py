@@ -7,7 +7,7 @@ import math
 import pandas as pd
 
 from dashboard.shared import run_lists, tables
-from isoviz.comparisons import nothing_learned
+from isoviz.runs.comparisons import nothing_learned
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, finish, result, row

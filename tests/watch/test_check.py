@@ -14,10 +14,11 @@ from scipy.linalg import orthogonal_procrustes
 from scipy.stats import ortho_group
 
 import isoviz
-from isoviz import drift, metrics
-from isoviz.drift.measures import MEASURES, _product, measured, squared_distances
+from isoviz import metrics
 from isoviz.errors import InputError
 from isoviz.metrics.intervals import jackknife_error
+from isoviz.watch import drift
+from isoviz.watch.drift.measures import MEASURES, _product, measured, squared_distances
 from tests.metrics.reference_clouds import equal_but_for_rounding
 
 Matrix = NDArray[np.float64]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dashboard.shared import tables
-from isoviz.comparisons import associate
-from isoviz.comparisons.association import SettingMean
+from isoviz.runs.comparisons import associate
+from isoviz.runs.comparisons.association import SettingMean
 from tests.dashboard.made_up import config, result, row
 
 STAR = "isoscore_star"

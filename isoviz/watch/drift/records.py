@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, computed_field, model_validator
 
 from isoviz import input_validation
-from isoviz.drift.measures import FEWEST, MEASURES
 from isoviz.errors import InputError, shortened
 from isoviz.formatting import number
 from isoviz.metrics import zeros
 from isoviz.readouts.slices import Slice
+from isoviz.watch.drift.measures import FEWEST, MEASURES
 
 FORMAT: Final = 1
 CANARY: Final = 5

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from isoviz import metrics, tasks
-from isoviz.comparisons import wording
-from isoviz.comparisons.setups import METHOD, Factor, SideBySide, check_comparable, side_by_side
-from isoviz.comparisons.table import Arm, Comparison, Excluded, Part, Table
 from isoviz.errors import InputError
 from isoviz.events import Started
+from isoviz.runs.comparisons import wording
+from isoviz.runs.comparisons.setups import METHOD, Factor, SideBySide, check_comparable, side_by_side
+from isoviz.runs.comparisons.table import Arm, Comparison, Excluded, Part, Table
 from isoviz.runs.rows import RunRow
 from isoviz.statistics import groups, intervals, mean_sd, power, two_samples
 from isoviz.tasks.metrics import METRICS

@@ -25,8 +25,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isoviz import __version__, vectors
-from isoviz.drift.measures import FEWEST, GROUPS, MEASURES, SEARCHES, Matrix, agreements, measured, squared_distances
-from isoviz.drift.records import CANARY, Baseline, Check, Drift, Outcome, missing_notes
 from isoviz.errors import InputError, shortened, unknown_name
 from isoviz.metrics.cloud import blocks, draw, is_tensor
 from isoviz.metrics.intervals import jackknife_error, student_quantile
@@ -37,6 +35,17 @@ from isoviz.readouts.image import Image
 from isoviz.readouts.slices import Slice, Slicing
 from isoviz.statistics.paired_bootstrap import Mean
 from isoviz.tables import arrays
+from isoviz.watch.drift.measures import (
+    FEWEST,
+    GROUPS,
+    MEASURES,
+    SEARCHES,
+    Matrix,
+    agreements,
+    measured,
+    squared_distances,
+)
+from isoviz.watch.drift.records import CANARY, Baseline, Check, Drift, Outcome, missing_notes
 from isoviz.watch.vectors import as_rows
 
 __all__ = ["LEVEL", "MEASURES", "Baseline", "Check", "Drift", "Searches", "baseline", "check", "missing_notes", "read"]

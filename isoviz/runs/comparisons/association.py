@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from isoviz import metrics
-from isoviz.comparisons import wording
-from isoviz.comparisons.comparing import ALPHA
+from isoviz.runs.comparisons import wording
+from isoviz.runs.comparisons.comparing import ALPHA
 from isoviz.statistics.rank_correlation import POINTS_FOR_A_TEST, RankCorrelation, rank_correlation
 
 POINTS_FOR_A_HILL = 6

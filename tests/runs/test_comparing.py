@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from isoviz.comparisons import compare
 from isoviz.errors import DifferentSetupsError, InputError
+from isoviz.runs.comparisons import compare
 from tests.dashboard.made_up import config, result, row, started
 
 NONE = [0.600, 0.640, 0.580, 0.660, 0.620, 0.610]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from isoviz.comparisons.table import Comparison
 from isoviz.formatting import decimals
+from isoviz.runs.comparisons.table import Comparison
 
 ENOUGH = 3
 """Minimum number of seeds for a verdict."""

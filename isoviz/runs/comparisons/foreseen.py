@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from isoviz.comparisons.comparing import ALPHA
+from isoviz.runs.comparisons.comparing import ALPHA
 from isoviz.statistics.power import detectable
 
 ENOUGH = 4
