@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from isoviz.errors import InputError
 from isoviz.formatting import number
 from isoviz.metrics.cloud import Estimate, answer, float64_matrix, is_tensor, undefined
-from isoviz.metrics.intervals import Interval
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import Sample
-from isoviz.statistics import intervals
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points, Value
@@ -190,29 +188,6 @@ def alignment(points: Points, partners: Points, alpha: float = 2.0) -> Value:
     """
     terms = _terms(points, partners, alpha)
     return answer("alignment", points, Estimate(float(terms.mean())) if len(terms) else undefined(_PROBLEM))
-
-
-def alignment_interval(points: Points, partners: Points, alpha: float = 2.0) -> Interval:
-    """`alignment` with Student's 95 % interval for the mean of independent pairs.
-
-    Pairs that share a row depend on each other, and the interval is then too narrow: `isoviz ruler` counts rows.
-
-    Args:
-        points, partners, alpha: as for `alignment`.
-
-    Returns:
-        An interval whose `groups` is the number of pairs; `problem` if there are fewer than two.
-    """
-    terms = _terms(points, partners, alpha)
-    n, d = np.shape(points)[0], np.shape(points)[1]
-    estimate = float(terms.mean()) if len(terms) else math.nan
-    ends = intervals.of_mean(terms.tolist())
-    if ends is None:
-        return Interval.missing(
-            f"it needs at least 2 pairs, got {len(terms)}", n, d, groups=len(terms), estimate=estimate
-        )
-    error = float(terms.std(ddof=1)) / math.sqrt(len(terms))
-    return Interval(estimate, *ends, error, intervals.LEVEL, n, d, len(terms), method="Student's t")
 
 
 def _terms(points: Points, partners: Points, alpha: float) -> NDArray[np.float64]:

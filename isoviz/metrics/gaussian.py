@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.metrics.cloud import Estimate, answer, undefined, warn_undefined
+from isoviz.metrics.cloud import Estimate, answer, undefined
 from isoviz.metrics.moments import COLLAPSED, centre
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import Sample
@@ -28,42 +28,18 @@ _BLOCK = 100_000  # pairs in memory at a time: 0.8 MB, for several passes in the
 _TERMS = 48  # of series whose terms fall by more than half
 
 
-class EppsPulleyTest(NamedTuple):
-    """statistic: see `epps_pulley`; p: probability that an isotropic Gaussian cloud of this size reaches it."""
-
-    statistic: float
-    p: float
-
-
 def epps_pulley(points: Points) -> Value:
     """Mean over all directions of the Epps–Pulley statistic of a cloud (n, d), centred and scaled to a mean variance of 1.
 
     n ∫ |φ̂_a(t) − exp(−t²/2)|² exp(−t²/2) dt, where φ̂_a is the empirical characteristic function along the direction a: SIGReg's
     statistic with all directions and frequencies, instead of a random draw and 17 frequencies up to 3. One factor scales all
     dimensions, so that it sees anisotropy. For Gaussian points it is about 0.58 − 0.24/d at any n; otherwise it grows with n.
-    `epps_pulley_test` gives its p value. Exact, O(n²d). Undefined (nan) for n < 3 and where all points are equal.
+    Records and `describe` have its p value (`p_value`). Exact, O(n²d). Undefined (nan) for n < 3 and where all points are equal.
 
     Args:
         points: (n, d), independent; a tensor result carries no gradient.
     """
     return answer("epps_pulley", points, _estimate(Sample(points)))
-
-
-def epps_pulley_test(points: Points) -> EppsPulleyTest:
-    """`epps_pulley` of a cloud (n, d) as a test of the hypothesis that its points are independent draws from N(μ, σ²I).
-
-    μ and σ are unknown: the statistic depends on neither. Under the hypothesis its mean is known exactly at any n and d, and its
-    variance and third cumulant asymptotically; p is that of the gamma distribution with these three (by Wilson & Hilferty's cube
-    root). Of simulated Gaussian clouds, from n = 12 and for d = 1 to 768, 4 to 6 % have p < 0.05. A p far below 0.001 is right in
-    its order of magnitude only.
-    """
-    sample = Sample(points)
-    problem = _problem(sample)
-    if problem:
-        warn_undefined("epps_pulley_test", problem)
-        return EppsPulleyTest(float("nan"), float("nan"))
-    statistic = _statistic(sample)
-    return EppsPulleyTest(statistic, p_value(statistic, sample.n, sample.d))
 
 
 def _problem(sample: Sample) -> str | None:
@@ -150,7 +126,13 @@ def _exact_mean(d: int, s: Matrix) -> Matrix:
 
 
 def p_value(statistic: float, n: int, d: int) -> float:
-    """Of the statistic of n >= 3 points in d dimensions; see `epps_pulley_test`."""
+    """Of the statistic of n >= 3 points in d dimensions, of the hypothesis that they are independent draws from N(μ, σ²I).
+
+    μ and σ are unknown: the statistic depends on neither. Under the hypothesis its mean is known exactly at any n and d, and its
+    variance and third cumulant asymptotically; p is that of the gamma distribution with these three (by Wilson & Hilferty's cube
+    root). Of simulated Gaussian clouds, from n = 12 and for d = 1 to 768, 4 to 6 % have p < 0.05. A p far below 0.001 is right in
+    its order of magnitude only.
+    """
     mean, (variance, third) = _null_mean(n, d), _null_cumulants(d)
     variance *= (n - 1) / n
     shape = 4 * variance**3 / third**2

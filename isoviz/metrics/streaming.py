@@ -155,56 +155,22 @@ class CovarianceAccumulator:
             total.merge(part)
         return total
 
-    def state(self) -> dict[str, Any]:
-        """All stored values by name, as copies: tensors on their device if the batches were tensors, else numpy arrays.
-
-        count, zeros, d (0-d integers), resolution (0-d), anchor (d,), offset (d,), scatter (d, d), cubic (d,), quartic (0-d),
-        directions (d,); the sums in float64, and zeros before the first point. `from_state` restores the accumulator.
-        """
-        numbers = {"count": self.count, "zeros": self.zeros, "d": self.d, "resolution": self._eps}
-        sums: dict[str, Any] = {name: getattr(self, f"_{name}") for name in _SUMS}
-        if not self.count:
-            sums = {name: np.zeros(self._shape(name)) for name in _SUMS}
-        if is_tensor(self._scatter):
-            import torch
-
-            head = {name: torch.as_tensor(np.asarray(value)) for name, value in numbers.items()}
-            return {**head, **{name: value.clone() for name, value in sums.items()}}
-        return {name: np.array(value) for name, value in {**numbers, **sums}.items()}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> CovarianceAccumulator:
-        """Restore the accumulator from its `state()`; further batches must be of the same kind, numpy or tensors.
-
-        Raises:
-            InputError: (a ValueError) a missing array, a wrong shape, or an entry that is not finite.
-        """
-        missing = sorted({"count", "zeros", "d", "resolution", *_SUMS} - set(state))
-        if missing:
-            raise InputError(f"the accumulator's state lacks {', '.join(missing)}")
-        accumulator, count = cls(int(state["d"])), int(state["count"])
-        for name in _SUMS if count else ():
-            value, shape = state[name], accumulator._shape(name)
-            if tuple(np.shape(value)) != shape or not np.isfinite(float(abs(value).sum())):
-                raise InputError(f"{name} in the accumulator's state must be finite of shape {shape}")
-            setattr(accumulator, f"_{name}", value.clone() if is_tensor(value) else np.array(value, dtype=np.float64))
-        accumulator.count, accumulator.zeros = count, int(state["zeros"])
-        accumulator._eps = float(state["resolution"])
-        return accumulator
-
-    def _shape(self, name: str) -> tuple[int, ...]:
-        return {"scatter": (self.d, self.d), "quartic": ()}.get(name, (self.d,))
-
-    def reduce(self, gather: Callable[[dict[str, Any]], Sequence[Mapping[str, Any]]]) -> CovarianceAccumulator:
+    def reduce(
+        self, gather: Callable[[CovarianceAccumulator], Sequence[CovarianceAccumulator]]
+    ) -> CovarianceAccumulator:
         """The accumulator over the points of all processes, as numpy arrays, bitwise identical on each; `self` does not change.
 
         Args:
-            gather: takes this process's state (always numpy arrays) and returns the states of all processes in rank order: for
-                accelerate `lambda state: gather_object([state])`, else a call of `torch.distributed.all_gather_object`. Every
+            gather: takes this process's accumulator (in numpy arrays) and returns those of all processes in rank order: for
+                accelerate `lambda sums: gather_object([sums])`, else a call of `torch.distributed.all_gather_object`. Every
                 process must call it, even one without points.
         """
-        state = {name: np.asarray(value.cpu() if is_tensor(value) else value) for name, value in self.state().items()}
-        return CovarianceAccumulator.union(map(CovarianceAccumulator.from_state, gather(state)))
+        here = CovarianceAccumulator(self.d)
+        here.merge(self)
+        for name in _SUMS if self.count else ():
+            value = getattr(self, f"_{name}")
+            setattr(here, f"_{name}", np.asarray(value.cpu() if is_tensor(value) else value))
+        return CovarianceAccumulator.union(gather(here))
 
     def sample(self, **inputs: Any) -> StreamedSample:
         """The points so far as a sample for metrics, with the additional inputs that some need (`Metric.inputs`)."""

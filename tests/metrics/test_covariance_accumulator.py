@@ -84,46 +84,6 @@ def test_random_splits_give_the_same_sums(borders, seed, mean):
     check_against_long_doubles(accumulate(cloud, sizes), cloud)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
-def test_the_state_gives_the_accumulator_back(kind, tmp_path):
-    cloud = FAR["drift"]
-    half = accumulate(kind(cloud[:200]), [200])
-    state = half.state()
-    assert {name: tuple(np.shape(value)) for name, value in state.items()} == {
-        **dict.fromkeys(("count", "zeros", "d", "resolution", "quartic"), ()),
-        **dict.fromkeys(("anchor", "offset", "cubic", "directions"), (6,)),
-        "scatter": (6, 6),
-    }
-    assert all(torch.is_tensor(value) == (kind is torch.from_numpy) for value in state.values())
-    if kind is np.asarray:
-        np.savez(tmp_path / "state.npz", **state)
-        with np.load(tmp_path / "state.npz") as stored:
-            state = dict(stored)
-    again = CovarianceAccumulator.from_state(state)
-    half.update(kind(cloud[200:]))  # does not reach the state
-    assert again.count == 200
-    again.update(kind(cloud[200:]))
-    assert again.isoscore_unbiased() == half.isoscore_unbiased()
-    check_against_long_doubles(again, cloud)
-    empty = CovarianceAccumulator.from_state(CovarianceAccumulator(6).state())
-    assert (empty.count, empty.d) == (0, 6)
-    empty.merge(again)
-    check_against_long_doubles(empty, cloud)
-
-
-def test_bad_states_are_refused():
-    state = accumulate(np.eye(3), [3]).state()
-    for change, reason in [
-        ({"scatter": np.eye(2)}, r"scatter in the accumulator's state must be finite of shape \(3, 3\)"),
-        ({"cubic": np.full(3, np.nan)}, "cubic in the accumulator's state must be finite"),
-    ]:
-        with pytest.raises(ValueError, match=reason):
-            CovarianceAccumulator.from_state({**state, **change})
-    del state["offset"]
-    with pytest.raises(ValueError, match="state lacks offset"):
-        CovarianceAccumulator.from_state(state)
-
-
 def test_reducing_leaves_the_parts_alone():
     cloud = FAR["drift"]
     parts = [accumulate(torch.from_numpy(cloud[:100]), [100]), accumulate(torch.from_numpy(cloud[100:]), [400])]
