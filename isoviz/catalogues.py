@@ -134,11 +134,6 @@ def _problem(item: object, kind: type, is_instance: bool) -> str:
             return f"it is a {type(item).__name__}, not a {kind.__name__}"
     elif not (inspect.isclass(item) and issubclass(item, kind)):
         return f"it is not a subclass of {kind.__name__}"
-    else:
-        declared = [pair for base in kind.__mro__ for pair in vars(base).get("__annotations__", {}).items()]
-        missing = [name for name, type_ in declared if "ClassVar" in str(type_) and not hasattr(item, name)]
-        if missing:
-            return f"{item.__name__} does not set {', '.join(missing)}"
     slug = getattr(item, "slug", None)
     if not isinstance(slug, str) or not _SLUG.fullmatch(slug):
         return f"its slug must be letters, digits, '_', '-' and '/', got {slug!r}"

@@ -47,8 +47,6 @@ def shortened(value: object, most: int = _ECHOED) -> str:
     text = value if isinstance(value, str) else str(value)
     if len(text) > 4 * most:  # a name may have a million characters
         text = text[: 2 * most] + text[-2 * most :]
-        text = printable(text)
-        return text[: most // 2] + "…" + text[-(most - most // 2 - 1) :]
     text = printable(text)
     return text if len(text) <= most else text[: most // 2] + "…" + text[-(most - most // 2 - 1) :]
 

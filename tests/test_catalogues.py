@@ -114,7 +114,6 @@ def test_an_installed_package_adds_to_every_catalogue(install_package: InstallPa
         ({"text": "TASKS = 'demo'"}, "isoviz.tasks", "lab.text", "is a str, not a Task"),
         ({"m": METHOD + "    Shrink.slug = 'istar'"}, "isoviz.methods", "lab.m", "'istar' is already taken"),
         ({"m": METHOD + "    Shrink.slug = 'a+b'"}, "isoviz.methods", "lab.m", "got 'a+b'"),
-        ({"m": METHOD + "    del Shrink.title"}, "isoviz.methods", "lab.m:Shrink", "Shrink does not set title"),
         ({"t": TRANSFORM + "    Halve.slug = 'chain'"}, "isoviz.transforms", "lab.t", "'chain' is already taken"),
         ({"t": TASK.replace("lab/mood", "own")}, "isoviz.tasks", "lab.t", "'own' is already taken"),
     ],

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isoviz.cosines.records import Level
 from isoviz.errors import InputError
-from isoviz.metrics.copies import originals
+from isoviz.metrics.copies import first_of_connected, originals
 from isoviz.statistics import dyads
 
 SHARE_OF_HIGHEST: Final = 0.8
@@ -92,7 +92,7 @@ def relation_of(pairs: ArrayLike | None, labels: Sequence[Any] | None, n: int) -
                 f"pairs: rows are numbered from 0 to {n - 1} (got {found.min()} to {found.max()})", field="pairs"
             )
         found = np.unique(found[found[:, 0] != found[:, 1]], axis=0)
-        groups = together(connected(found, n), np.unique(found))
+        groups = together(first_of_connected(found, n), np.unique(found))
         field = "pairs"
     else:
         return None
@@ -108,15 +108,6 @@ def together(groups: NDArray[np.intp], rows: NDArray[np.intp]) -> NDArray[np.int
     if len(rows) and np.bincount(groups[rows]).max() > _MOST_CONNECTED * len(rows):
         return np.arange(len(groups))
     return groups
-
-
-def connected(pairs: NDArray[np.integer], n: int) -> NDArray[np.intp]:
-    """(n,) the group of each row that pairs connect."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), (n, n))
-    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -284,7 +275,7 @@ def _groups(x: Matrix, kin: NDArray[np.intp]) -> NDArray[np.intp]:
     copies = np.stack([rows, originals(unit)], axis=1)
     for codes in (np.unique(kin, return_inverse=True)[1], rows):
         members = np.stack([rows, len(rows) + codes], axis=1)
-        joined = connected(np.concatenate([members, copies]), 2 * len(rows))[: len(rows)]
+        joined = first_of_connected(np.concatenate([members, copies]), 2 * len(rows))[: len(rows)]
         groups: NDArray[np.intp] = np.unique(joined, return_inverse=True)[1]
         if np.bincount(groups).max() <= _MOST_CONNECTED * len(rows):
             break

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from isoviz.errors import InputError
 from isoviz.formatting import fixed, sentence
@@ -16,17 +16,10 @@ from isoviz.metrics.directions import indistinct
 Share = tuple[float, float, float]
 WIDEST: Final = 0.2
 """Widest interval of the precision of a threshold that is recommended."""
-_ADDED: Final = ("alignment", "recommended", "lost", "avoided", "hits", "best_hit")
 
 
 class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-    @model_serializer(mode="wrap")
-    def _as_made(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A ruler made before a field was added is written as it was read."""
-        fields: dict[str, Any] = handler(self)
-        return {name: value for name, value in fields.items() if name not in _ADDED or value is not None}
 
 
 class Level(_Record):

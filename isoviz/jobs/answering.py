@@ -1,4 +1,4 @@
-"""What a process does that answers calls, one per line of standard input: jobs, and calls with limits (`isoviz.jobs.calls`).
+"""What a process does that answers calls, one per line of standard input: jobs, and calls with limits (`isoviz.jobs.guarded`).
 
 It exits as soon as its input ends, even during a call, so nothing remains when the app is gone.
 """

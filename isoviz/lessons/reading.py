@@ -1,4 +1,4 @@
-"""Lessons as TOML files: their fields, and error messages with line and field."""
+"""Lessons as TOML files: their fields, and error messages that name the field."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class FaultyLessonError(InputError):
     """An invalid lesson file.
 
     Args:
-        problems: one line each, with file, line, field and problem.
+        problems: one line each, with file, field and problem.
     """
 
     def __init__(self, problems: list[str]) -> None:
@@ -180,7 +180,7 @@ class Lesson(_Part):
 
 
 def read(path: Path) -> Lesson:
-    """Read a lesson from a file; `FaultyLessonError` lists the problems with their lines."""
+    """Read a lesson from a file; `FaultyLessonError` lists the problems."""
     try:
         if path.stat().st_size > LARGEST:
             raise FaultyLessonError([f"{path.name}: too large for a lesson (at most {LARGEST:,} bytes)"])
@@ -204,9 +204,9 @@ def parse(text: str, name: str) -> Lesson:
         lesson = Lesson.model_validate(values)
     except ValidationError as error:
         details = error.errors()
-        raise FaultyLessonError([_line(text, name, one["loc"], _problem_text(one)) for one in details]) from None
+        raise FaultyLessonError([_line(name, one["loc"], _problem_text(one)) for one in details]) from None
     if problems := _problems_together(lesson):
-        raise FaultyLessonError([_line(text, name, place, problem) for place, problem in problems])
+        raise FaultyLessonError([_line(name, place, problem) for place, problem in problems])
     return lesson
 
 
@@ -248,7 +248,7 @@ def _problems_together(lesson: Lesson) -> list[tuple[Place, str]]:
     return problems
 
 
-# ---------------------------------------------------------------------------------------------------- lines and words
+# ---------------------------------------------------------------------------------------------------- words
 
 
 def _problem_text(error: Any) -> str:
@@ -263,11 +263,9 @@ def _problem_text(error: Any) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _line(text: str, name: str, place: Place, problem: str) -> str:
+def _line(name: str, place: Place, problem: str) -> str:
     # pydantic's location includes the kind of guess
-    keys = [part for part in place if part not in ("number", "choice")]
-    number = _line_of(text, keys)
-    return f"{name}{f', line {number}' if number else ''}: {_named(keys)}: {problem}"
+    return f"{name}: {_named([part for part in place if part not in ('number', 'choice')])}: {problem}"
 
 
 def _named(keys: list[Any]) -> str:
@@ -275,26 +273,3 @@ def _named(keys: list[Any]) -> str:
     for key in keys:
         out += f" {key + 1}" if isinstance(key, int) else f"{'.' if out else ''}{key}"
     return out or "the file"
-
-
-def _line_of(text: str, keys: list[Any]) -> int | None:
-    """The line of a field, or of the nearest enclosing element that can be located; None if there is none."""
-    location: list[Any] = []
-    counts_seen: dict[tuple[Any, ...], int] = {}
-    counts: dict[str, int] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        if header := re.match(r"\s*(\[{1,2})\s*([\w.]+)\s*\]", line):
-            location = []
-            parts = header[2].split(".")
-            for k, part in enumerate(parts):
-                path = ".".join(map(str, [*location, part]))
-                if header[1] == "[[" and k == len(parts) - 1:
-                    counts[path] = counts.get(path, -1) + 1
-                location += [part, counts[path]] if path in counts else [part]
-            counts_seen[tuple(location)] = number
-        elif key := re.match(r"\s*([\w-]+)\s*=", line):
-            counts_seen[(*location, key[1])] = number
-    for length in range(len(keys), 0, -1):
-        if tuple(keys[:length]) in counts_seen:
-            return counts_seen[tuple(keys[:length])]
-    return None

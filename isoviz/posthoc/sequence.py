@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,17 +62,10 @@ class Chain(Transform):
             restore: makes a step from its state (`isoviz.posthoc.from_state`).
         """
         spec, arrays = state["spec"], state["arrays"]
-        if spec.get("slug") != cls.slug or not isinstance(spec.get("steps"), list):
-            raise InputError(f"a saved 'chain' with its steps was expected, got '{spec.get('slug')}'")
-        if not isinstance(spec.get("width"), int):
-            raise InputError(f"a saved 'chain' must hold its width, an integer, got {spec.get('width')!r}")
         steps = []
         for i, step in enumerate(spec["steps"]):
-            prefix = f"{i}."
-            step_arrays = {
-                name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)
-            }
-            steps.append(restore(cast(State, {"spec": step, "arrays": step_arrays})))
+            inside = {name.removeprefix(f"{i}."): value for name, value in arrays.items() if name.startswith(f"{i}.")}
+            steps.append(restore({"spec": step, "arrays": inside}))
         restored = cls(steps)
         restored._given_width = spec["width"]
         return restored

@@ -205,9 +205,6 @@ class SealedDatabase:
 
     Args:
         file: path of the file.
-
-    Raises:
-        StoreError: the file is missing, cannot be read, or is of another version.
     """
 
     def __init__(self, file: Path) -> None:
@@ -216,15 +213,6 @@ class SealedDatabase:
         database = f"file:{quote(str(file.absolute()))}"
         address = URL.create("sqlite", database=database, query={"mode": "ro", "immutable": "1", "uri": "true"})
         self._engine = create_engine(address, isolation_level="AUTOCOMMIT", pool_size=4, max_overflow=16)
-        try:
-            with self.reading() as connection:
-                if connection.exec_driver_sql("PRAGMA quick_check(1)").scalar() != "ok":
-                    raise StoreError("it is damaged")
-                version = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == schema.SCHEMA))
-        except (StoreError, SQLAlchemyError, sqlite3.Error) as error:
-            raise StoreError(f"cannot read {file}: {reason(error)}") from error
-        if version != str(schema.VERSION):
-            raise StoreError(f"{file} has the tables of version {version}; this IsoViz reads version {schema.VERSION}")
 
     def __str__(self) -> str:
         return str(self.file)

@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
-import logging
 import os
-import threading
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -33,29 +32,19 @@ DATABASE: Final = "runs.db"
 ABOUT: Final = "about.json"
 """File with date, machine and versions of the recording."""
 
-_log = logging.getLogger(__name__)
-_lock = threading.Lock()
-_opened: dict[Path, Examples | None] = {}
-
 
 class Examples(RunReader):
     """The recorded runs.
 
     Args:
         folder: folder of the database and the runs' files.
-
-    Raises:
-        StoreError: the examples are missing or damaged.
     """
 
     def __init__(self, folder: Path = EXAMPLES) -> None:
         super().__init__(SealedDatabase(folder / DATABASE))
-        try:
-            self.about: Mapping[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-            self.experiments: tuple[str, ...] = tuple(self.about["experiments"])
-            self.with_embeddings: frozenset[str] = frozenset(self.about["embeddings"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise StoreError(f"cannot read {folder / ABOUT}: {error!r}") from error
+        self.about: Mapping[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        self.experiments: tuple[str, ...] = tuple(self.about["experiments"])
+        self.with_embeddings: frozenset[str] = frozenset(self.about["embeddings"])
 
     def facets(self) -> Facets:
         """Like a store's facets; experiments in display order, each baseline first."""
@@ -78,18 +67,14 @@ def switched_on() -> bool:
     return os.environ.get(SWITCH, "on").strip().lower() not in ("off", "0", "false", "no")
 
 
-def opened(folder: Path = EXAMPLES) -> Examples | None:
-    """The examples, opened once per process; None if they are switched off, missing or damaged (logged)."""
-    if not switched_on():
-        return None
-    with _lock:
-        if folder not in _opened:
-            try:
-                _opened[folder] = Examples(folder)
-            except StoreError as error:
-                _log.warning("The examples are left out: %s", error)
-                _opened[folder] = None
-        return _opened[folder]
+@functools.cache
+def _open() -> Examples:
+    return Examples()
+
+
+def opened() -> Examples | None:
+    """The examples, opened once per process; None if they are switched off."""
+    return _open() if switched_on() else None
 
 
 class Library(RunReader):

@@ -98,54 +98,26 @@ SAVE: Final = JobKind(
 
 def _card(run_id: str, config: RunConfig, scores: Mapping[str, float], directory: str, pools: bool = False) -> str:
     """`pools`: the classifier is that of `isoviz.models.pooled`, which transformers does not have."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     task = tasks.get(config.task, config.own)
-    table = "\n".join(f"| {name} | {value:.4f} |" for name, value in scores.items())
-    inputs = (
-        ("every input",)
-        if len(task.inputs) == 1 and task.kind != "embedding"
-        else ("every first text", "every second text")
+    embeds = task.kind == "embedding"
+    inputs = ("every first text", "every second text") if embeds or len(task.inputs) > 1 else ("every input",)
+    texts = zip(split_prefix(config.prefix), inputs, strict=False)
+    room = Environment(
+        loader=PackageLoader("isoviz.runs", "."),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
     )
-    prefixed = [
-        f"`{prefix}` before {text}" for prefix, text in zip(split_prefix(config.prefix), inputs, strict=False) if prefix
-    ]
-    prefix = f"\nIt was trained with {' and '.join(prefixed)}.\n" if prefixed else ""
-    auto = "AutoModel" if pools else task.rules.auto_class
-    scoring = (
-        "\n`AutoModel` reads the encoder. The scores are `output_layer`, a linear layer, of the mean of a text's token vectors.\n"
-        if pools
-        else ""
+    return room.get_template("model_card.md.jinja").render(
+        run=run_id,
+        config=config,
+        embeds=embeds,
+        prefixed=[f"`{prefix}` before {text}" for prefix, text in texts if prefix],
+        directory=directory,
+        pools=pools,
+        auto="" if embeds else "AutoModel" if pools else task.rules.auto_class,
+        scores=scores,
+        command=planning.command([config]),
     )
-    load = f"""\
-from transformers import AutoTokenizer, {auto}
-
-tokenizer = AutoTokenizer.from_pretrained("{directory}")
-model = {auto}.from_pretrained("{directory}")"""
-    where = "folded into the output layer's weights"
-    if task.kind == "embedding":
-        where = "a Dense module, if it maps vectors"
-        load = f"""\
-from sentence_transformers import SentenceTransformer
-
-model = SentenceTransformer("{directory}")
-queries, documents = model.encode_query(["…"]), model.encode_document(["…"])"""
-    return f"""\
-# {config.model} on {config.task}, {config.method}
-
-Fine-tuned by isoviz (run {run_id}). The method is {where}.
-{prefix}
-```python
-{load}
-```
-{scoring}
-| Validation set | |
-|---|---|
-{table}
-
-To repeat this run:
-
-```
-{planning.command([config])}
-```
-
-The licence of the initial model also applies to this model.
-"""

@@ -77,25 +77,15 @@ class Inputs:
         """Parse command-line arguments: `[NAME=]MODEL`, slugs, `TASK=DIR`, numbers (None: not set).
 
         Raises:
-            InputError: an invalid or repeated argument.
+            InputError: an invalid argument.
         """
         folders: dict[str, str] = {}
         for text in data:
             task, mark, folder = text.partition("=")
             if not mark or not task or not folder:
                 raise InputError(f"data: expected TASK=DIR, as in glue/mrpc=path/to/mrpc (got '{text}')", field="data")
-            if task in folders:
-                raise InputError(f"data: '{task}' has two folders", field="data")
             folders[task] = folder
         named_models = tuple(NamedModel.read(text) for text in models)
-        arguments: dict[str, Sequence[object]] = {
-            "model": [model.name for model in named_models],
-            "tasks": tasks,
-            "seeds": seeds,
-        }
-        for name, values in arguments.items():
-            if (repeated := next((item for item in values if list(values).count(item) > 1), None)) is not None:
-                raise InputError(f"{name}: '{repeated}' is given twice", field=name)
         if unknown := settings.keys() - SETTINGS.keys():
             raise TypeError(f"no settings of a study: {sorted(unknown)}")
         run_settings = {name: value for name in SETTINGS if (value := settings.get(name)) is not None}

@@ -74,7 +74,7 @@ LINES = {
     "check {box}/wide.npy --baseline {box}/before.json --fail-on mean_cosine=-1": "--fail-on: a tolerance is a number from 0",
     "check {box}/wide.npy --baseline {box}/before.json --fail-on effective_rank": "--fail-on: effective_rank cannot be judged",
     "check {box}/train.npy --baseline {box}/before.json": "vectors: 8 dimensions, where the baseline has 20",
-    "check {box}/wide.npy --baseline {box}/other.json": "--baseline: 'other.json': its format is 9, this version reads 1",
+    "check {box}/wide.npy --baseline {box}/other.json": "--baseline: 'other.json' holds no baseline: format: input should be 1 (got 9)",
     "check {box}/half.npy --baseline {box}/before.json --same-rows": "--same-rows: ",
     "measure": "--model: give either a model or a file",
     "measure --embeddings {box}/dev.npy --labels=": "--labels: expected a value",

@@ -8,8 +8,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from reference_clouds import spread_cloud
 
 from isoviz import metrics
@@ -73,15 +71,6 @@ def test_far_from_the_origin_any_split_any_order_any_tree(name, kind):
     for index in np.random.default_rng(0).permutation(len(parts)):
         one_by_one.merge(parts[index])
     check_against_long_doubles(one_by_one, cloud)
-
-
-@settings(max_examples=40, deadline=None, derandomize=True)
-@given(borders=st.lists(st.integers(0, 60), max_size=12), seed=st.integers(0, 2**32 - 1), mean=st.floats(-1e4, 1e4))
-def test_random_splits_give_the_same_sums(borders, seed, mean):
-    cloud = np.random.default_rng(seed).normal(size=(60, 4)) * [1, 2, 0.5, 3] + mean
-    borders = [0, *sorted(borders), 60]
-    sizes = np.diff(borders)
-    check_against_long_doubles(accumulate(cloud, sizes), cloud)
 
 
 def test_reducing_leaves_the_parts_alone():

@@ -239,21 +239,6 @@ def test_isoscore_is_the_authors_package_1_0(cloud):
     assert metrics.isoscore(x) == pytest.approx(IsoScore(repeated.T), abs=1e-11)
 
 
-@pytest.mark.parametrize(
-    "cloud, golden",
-    # recorded from IsoScore 1.0, on clouds that every numpy draws identically
-    [
-        (np.arange(60.0).reshape(20, 3) ** 2 % 37, 0.9047542153501548),
-        (np.array([[0.0, 0], [1, 0], [0, 1], [3, 1]]), 0.25641025641025617),
-        (np.vander(np.arange(1.0, 9.0), 4), 0.00025526557574869396),
-    ],
-)
-def test_golden_values(cloud, golden):
-    assert metrics.isoscore(cloud) == pytest.approx(golden, abs=1e-14)
-    assert IsoScore(cloud.T) == pytest.approx(golden, abs=1e-14)
-    assert metrics.isoscore_from_covariance(np.cov(cloud.T)) == pytest.approx(golden, abs=1e-14)
-
-
 def test_the_score_of_a_covariance_by_hand():
     """diag{10, 6, 4, 4, 1, …, 1} of 768: T = 788, F = 932, as fractions."""
     covariance = np.diag([10.0, 6.0, 4.0, 4.0] + [1.0] * 764)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -135,26 +133,3 @@ def test_a_read_only_folder_suffices_and_no_files_are_left_behind(tmp_path: Path
         assert sorted(os.listdir(folder)) == sorted([DATABASE, examples.ABOUT])
     finally:
         folder.chmod(0o700)
-
-
-@pytest.mark.parametrize("damage", ["missing", "cut", "no about", "about of another kind", "newer tables"])
-def test_damaged_examples_are_skipped_with_a_message(
-    damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setenv(examples.SWITCH, "on")
-    folder = copied(tmp_path / "shipped")
-    file = folder / DATABASE
-    match damage:
-        case "missing":
-            file.unlink()
-        case "cut":
-            file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-        case "no about":
-            (folder / examples.ABOUT).unlink()
-        case "about of another kind":
-            (folder / examples.ABOUT).write_text(json.dumps(["runs"]))
-        case _:
-            with sqlite3.connect(file) as connection:
-                connection.execute("UPDATE isoviz_meta SET value = '99' WHERE key = 'version'")
-    assert examples.opened(folder) is None
-    assert "The examples are left out" in caplog.text

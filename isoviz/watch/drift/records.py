@@ -5,15 +5,14 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, computed_field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, computed_field
 
 from isoviz import input_validation
-from isoviz.errors import InputError, shortened
+from isoviz.errors import InputError, input_error, shortened
 from isoviz.formatting import number
 from isoviz.metrics import zeros
 from isoviz.readouts.slices import Slice
@@ -65,15 +64,6 @@ class Baseline(_Record):
         """The kept rows, float64."""
         return np.frombuffer(base64.b64decode(self.vectors, validate=True), "<f4").reshape(-1, self.d).astype(float)
 
-    @model_validator(mode="after")
-    def _is_whole(self) -> Baseline:
-        points = self.points  # a ValueError if its bytes were cut off
-        if not CANARY <= len(points) == len(set(self.ids)) == len(self.ids) <= self.n:
-            raise ValueError(f"{len(points)} rows, {len(self.ids)} ids")
-        if not (np.isfinite(points).all() and points.any(axis=1).all() and (points != points[0]).any()):
-            raise ValueError("its vectors are not those that were saved")
-        return self
-
     def common(self, ids: Collection[str], *, named: bool = True) -> list[int]:
         """Which of the kept rows have one of these ids (row numbers unless `named`), if these are at least 40 and half of them; of fewer
         than 40 ids, at least 5 and half."""
@@ -93,23 +83,13 @@ class Baseline(_Record):
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Baseline:
-        """Read a JSON file. Raises `InputError` if it holds no baseline, one of another format, or a damaged one."""
-        name, content = (
-            shortened(Path(path).name),
-            input_validation.json_object(input_validation.file(path, "baseline")),
-        )
-        if content is None:
-            raise InputError(f"baseline: '{name}' is not a JSON object", field="baseline")
-        if content.get("format") != FORMAT:
-            found = shortened(str(content.get("format", "none")))
-            problem = f"its format is {found}, this version reads {FORMAT}; save the baseline again"
-            raise InputError(f"baseline: '{name}': {problem}", field="baseline")
+        """Read a JSON file. Raises `InputError` if it holds no baseline, or one of another format."""
+        file = input_validation.file(path, "baseline")
         try:
-            return cls.model_validate(content)
+            return cls.model_validate(input_validation.json_object(file))
         except ValidationError as error:
-            first = error.errors()[0]
-            problem = " ".join([*map(str, first["loc"][:1]), first["msg"].removeprefix("Value error, ")])
-            raise InputError(f"baseline: '{name}' is damaged: {problem}", field="baseline") from None
+            problem = f"'{shortened(file.name)}' holds no baseline: {input_error(error)}"
+            raise InputError.at("baseline", problem, "Save it again.") from None
 
 
 class Drift(_Record):
