@@ -128,10 +128,10 @@ def _expanded_tail(n: int) -> float:
 
 
 @functools.lru_cache(maxsize=4)
-def draws(n: int, seed: int = 0) -> Array:
+def draws(n: int) -> Array:
     """(r, n) float32: the count of each of n units in each resample; read-only and shared."""
     count = max(_FEWEST, min(RESAMPLES, _NUMBERS // n))
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(0)
     counts = np.empty((count, n), dtype=np.float32)
     for row in counts:
         row[:] = np.bincount(generator.integers(0, n, size=n), minlength=n)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import io
 import re
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -102,7 +103,7 @@ def csv_layout(path: Path, quoted: bool = True) -> CsvLayout:
     extra = len(first) - len(written)
     if extra == 1 and separator == "\t" and first[-1] and len(next_row) in (0, len(first)):
         written, extra = ["row name" if "id" in map(str.lower, written) else "id", *written], 0  # as R writes them
-    layout = CsvLayout(separator, tuple(_distinct_names(written)), 1, blank, extra == 1, quoted, commas)
+    layout = CsvLayout(separator, _distinct_names(written), 1, blank, extra == 1, quoted, commas)
     if extra > 1 or (layout.extra and first[-1] != ""):
         raise layout.too_many_cells(path, 1)
     return layout
@@ -114,17 +115,13 @@ def _records(lines: Iterable[str], separator: str, quoted: bool) -> Iterator[lis
     return (cells for cells in reader if len(cells) > 1 or (cells and (not cells[0] or cells[0].strip(" "))))
 
 
-def _distinct_names(cells: Sequence[str]) -> Iterator[str]:
+def _distinct_names(cells: Sequence[str]) -> tuple[str, ...]:
     """Column names as pandas gives them: `Unnamed: 0` for an empty cell, `x.1` for a second x."""
-    taken: set[str] = set()
-    for place, cell in enumerate(cells):
-        base = name = cell or f"Unnamed: {place}"
-        number = 0
-        while name in taken or (number and name in cells):
-            number += 1
-            name = f"{base}.{number}"
-        taken.add(name)
-        yield name
+    import pandas as pd
+
+    header = io.StringIO()
+    csv.writer(header).writerow(cells)
+    return tuple(pd.read_csv(io.StringIO(header.getvalue()), dtype="str").columns)
 
 
 def _are_values(cells: Iterable[str]) -> bool:
