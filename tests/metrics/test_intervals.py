@@ -10,6 +10,7 @@ from scipy import stats
 
 from isoviz import metrics
 from isoviz.metrics import UndefinedWarning, isoscore_interval, one_per_group, participation_ratio_interval
+from isoviz.metrics.intervals import student_quantile
 
 pytestmark = pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarning")
 SCORE = {"unbiased": metrics.isoscore_unbiased, "plain": metrics.isoscore}
@@ -72,6 +73,12 @@ def test_one_group_that_holds_nearly_everything(labels, size):
     interval = isoscore_interval(points, labels, "plain")
     assert [interval.low, interval.high, interval.standard_error] == pytest.approx(expected[:3], rel=1e-10)
     assert isoscore_interval(points * 1e-90, labels, "plain").high == pytest.approx(interval.high, rel=1e-10)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 7, 62, 63, 499, 500, 3000])
+def test_the_quantile_is_students(freedom):
+    for probability in (0.75, 0.975, 0.9995):
+        assert student_quantile(probability, freedom) == pytest.approx(stats.t.ppf(probability, freedom), rel=1e-8)
 
 
 def draw(rng, n, spectrum, tails):
