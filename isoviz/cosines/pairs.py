@@ -92,7 +92,7 @@ def relation_of(pairs: ArrayLike | None, labels: Sequence[Any] | None, n: int) -
                 f"pairs: rows are numbered from 0 to {n - 1} (got {found.min()} to {found.max()})", field="pairs"
             )
         found = np.unique(found[found[:, 0] != found[:, 1]], axis=0)
-        groups = together(first_of_connected(found, n), np.unique(found))
+        groups = together(connected(found, n), np.unique(found))
         field = "pairs"
     else:
         return None
@@ -108,6 +108,11 @@ def together(groups: NDArray[np.intp], rows: NDArray[np.intp]) -> NDArray[np.int
     if len(rows) and np.bincount(groups[rows]).max() > _MOST_CONNECTED * len(rows):
         return np.arange(len(groups))
     return groups
+
+
+def connected(pairs: NDArray[np.integer], n: int) -> NDArray[np.intp]:
+    """(n,) the group of each row that pairs connect, numbered from 0."""
+    return np.unique(first_of_connected(pairs, n), return_inverse=True)[1]
 
 
 @dataclass(frozen=True)
@@ -275,7 +280,7 @@ def _groups(x: Matrix, kin: NDArray[np.intp]) -> NDArray[np.intp]:
     copies = np.stack([rows, originals(unit)], axis=1)
     for codes in (np.unique(kin, return_inverse=True)[1], rows):
         members = np.stack([rows, len(rows) + codes], axis=1)
-        joined = first_of_connected(np.concatenate([members, copies]), 2 * len(rows))[: len(rows)]
+        joined = connected(np.concatenate([members, copies]), 2 * len(rows))[: len(rows)]
         groups: NDArray[np.intp] = np.unique(joined, return_inverse=True)[1]
         if np.bincount(groups).max() <= _MOST_CONNECTED * len(rows):
             break

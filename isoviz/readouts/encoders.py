@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, computed_field
 
-from isoviz.cosines.pairs import checked, pairs_of, relation_of, together
+from isoviz.cosines.pairs import checked, connected, pairs_of, relation_of, together
 from isoviz.errors import InputError, shortened
 from isoviz.formatting import decimals
-from isoviz.metrics.copies import first_of_connected
 from isoviz.readouts import retrieval
 from isoviz.readouts.cosines import overlap
 from isoviz.readouts.image import Image, top
@@ -183,7 +182,7 @@ def compare(
         if len(questions) < 2:
             raise InputError.at("relevance", f"at least 2 questions need a relevant document, got {len(questions)}")
         links = np.stack([search.query + c, search.document], axis=1)
-        groups = together(first_of_connected(links, c + q), questions + c)[questions + c]
+        groups = together(connected(links, c + q), questions + c)[questions + c]
         units, scores = len(np.unique(groups)), {name: quality_scores(one, search) for name, one in images.items()}
         qualities = {name: _ends(values, groups) for name, values in scores.items()}
         differences = [

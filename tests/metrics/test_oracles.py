@@ -172,42 +172,6 @@ def test_it_is_its_oracle(slug, cloud):
     np.testing.assert_allclose(tensor.detach(), expected, **close)
 
 
-# The partition function, of weights
-
-
-def partition_by_loops(w):
-    """Each Z is a sum of exponentials of Python floats; the directions are the right singular vectors."""
-    directions = np.linalg.svd(w, full_matrices=True)[2]
-    z = []
-    for v in directions:
-        along = [math.fsum(a * b for a, b in zip(v, row, strict=True)) for row in w]
-        sign = -1.0 if math.fsum(along) < 0 else 1.0
-        z.append(math.fsum(math.exp(sign * a) for a in along))
-    mean = math.fsum(z) / len(z)
-    return min(z) / max(z), math.sqrt(math.fsum((a - mean) ** 2 for a in z) / len(z)) / mean
-
-
-@pytest.mark.parametrize("length", [0.5, 4.0])
-@pytest.mark.parametrize("cloud", [name for name in ORACLE_CLOUDS if name != "I-STAR's diagonal"])
-def test_partition_is_its_loops(cloud, length):
-    """Rows of the clouds, brought to a longest row of `length`: with the clouds' own rows, up to 10⁴ long, I1 is 0."""
-    w = ORACLE_CLOUDS[cloud]
-    w = w * (length / np.sqrt((w**2).sum(axis=1)).max())
-    expected = partition_by_loops(w)
-    # WᵀW has the squared condition of W: of the two clouds with a factor of 10³ and more, the narrow directions are known
-    # to 1e-16 · 10⁶ … 10⁸ only
-    tolerance = 1e-7 if cloud in ("rogue dimension", "mean of 10⁴") else 1e-10
-    assert metrics.partition(w) == pytest.approx(expected, rel=tolerance, abs=tolerance)
-    tensors = metrics.partition(torch.from_numpy(w))
-    assert [t.item() for t in tensors] == pytest.approx(expected, rel=tolerance, abs=tolerance)
-
-
-def test_partition_of_a_wide_classifier():
-    """Two labels, 768 dimensions: all but two directions have Z = 2 exactly."""
-    w = np.random.default_rng(0).normal(size=(2, 768)) * 0.02
-    assert metrics.partition(w) == pytest.approx(partition_by_loops(w), rel=1e-10)
-
-
 # The U-statistics, literally
 
 
