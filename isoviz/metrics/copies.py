@@ -134,7 +134,7 @@ def _links(x: Matrix, tolerance: float) -> Pairs:
     return np.concatenate(found)
 
 
-def first_of_connected(links: Pairs, n: int) -> Rows:
+def first_of_connected(links: NDArray[np.integer], n: int) -> Rows:
     """(n,) the first row of each row's group."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
