@@ -10,6 +10,7 @@ import pytest
 
 import isoviz
 from isoviz.__main__ import main
+from isoviz.operations.rows import RowsRequest, document
 from isoviz.readouts.slices import Slicing
 from isoviz.runs.store import Store
 from tests.dashboard.made_up import config, fail, finish
@@ -49,6 +50,24 @@ def test_different_setups_are_refused(store, tmp_path, capsys):
     finish(store, config("isobn", 4, epochs=9), 0.7, 0.2, group="exp")
     assert main(["compare", "exp", "--store", str(tmp_path)]) == 2
     assert "they also differ in epochs: 3, 9" in capsys.readouterr().err
+
+
+def test_rows_of_a_search_are_those_of_the_engine(tmp_path):
+    """The operation for agents, on documents and questions in files of their own."""
+    search = made(seed=1)
+    documents, questions = search.seen(0.0)
+    for name, points in (("documents", documents), ("questions", questions)):
+        np.save(tmp_path / f"{name}.npy", points)
+    links = pd.DataFrame(search.relevance + np.array([1, 1, 0]), columns=["query", "document", "relevance"])
+    links.to_csv(tmp_path / "links.csv", index=False)
+    files = {"embeddings": "documents.npy", "queries": "questions.npy", "relevance": "links.csv"}
+    request = RowsRequest(**{name: str(tmp_path / file) for name, file in files.items()}, limit=7)
+    found, expected = document(request), isoviz.rows(documents, questions)
+    assert found["sentences"] == list(expected.sentences) and found["n"] == 150
+    top = expected.order("hubs")[:7]
+    assert [row["row"] for row in found["rows"]] == (expected.row[top] + 1).tolist()
+    assert [row["share of queries"] for row in found["rows"]] == pytest.approx(expected.found[top].tolist())
+    assert [row["id"] for row in found["rows"]] == [str(row + 1) for row in expected.row[top]]
 
 
 def test_slices_are_a_column_of_the_questions(tmp_path, capsys):
