@@ -167,6 +167,6 @@ def one_line(row: RunRow) -> str:
         metric = tasks.primary_metric(row.config.task, values)
         isotropy = measures.comparing()
         number = decimals(row.result.isotropy.number(isotropy.slug), isotropy.decimals)
-        collapsed = f", collapsed: {row.collapsed}" if row.collapsed else ""
-        return wording.plain(f"{metric} {decimals(values.get(metric))}, {isotropy.heading} {number}{collapsed}")
+        problem = f", {row.left_out}" if row.left_out else ""
+        return wording.plain(f"{metric} {decimals(values.get(metric))}, {isotropy.heading} {number}{problem}")
     return wording.plain(str((row.error or {}).get("message", "")))

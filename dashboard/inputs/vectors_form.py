@@ -135,8 +135,8 @@ def _path(form: _Form) -> None:
 
 
 def _details(form: _Form) -> None:
-    """Roles of the columns, and a further file; drawn only when opened, because few users need it."""
-    panel = st.expander("Columns and a further file", icon=":material/tune:", key=form.key("more"), on_change="rerun")
+    """Roles of the columns, and further files; drawn only when opened, because few users need them."""
+    panel = st.expander("Columns and further files", icon=":material/tune:", key=form.key("more"), on_change="rerun")
     if not panel.open:
         return
     with panel:
@@ -147,6 +147,19 @@ def _details(form: _Form) -> None:
                 help=f"{_COLUMN_HELP[name]} If empty, the column is found by name.",
                 **form.options(name),
             )
+        questions, relevance = st.columns(2)
+        questions.file_uploader(
+            "Questions of a search",
+            type=reading.upload_types(*_HOLDS[form.kind]),
+            help="As the documents, in a file of their own. Leave it empty if the documents' file has them, told apart by a column.",
+            **form.options("questions"),
+        )
+        relevance.file_uploader(
+            "Relevance or scored pairs",
+            type=reading.upload_types("table"),
+            help="A table with query, document and relevance, or with two rows and a score: ids, or row numbers from 1.",
+            **form.options("relations"),
+        )
         if form.kind == "texts":
             return
         st.file_uploader(
@@ -170,7 +183,7 @@ def _read_input(form: _Form) -> None:
     request = ImportRequest(form.kind, columns=columns, skip_bad=bool(form.value("skip")))
     files: dict[str, tuple[str, bytes | memoryview]] = {
         role: (table.name, uploaded_content(table))
-        for role in ("file", "beside")
+        for role in ("file", "beside", "questions", "relations")
         if (table := form.value(role)) is not None
     }
     if source == PASTE:
@@ -299,7 +312,7 @@ def cautions(summary: SetSummary) -> list[str]:
     if summary.odd:
         found.append(
             f"{wording.plain(listed(summary.odd, 120))}: read as dimensions, but they look like ids, labels or times. To leave them out, "
-            "name the columns of the vectors under *Columns and a further file*."
+            "name the columns of the vectors under *Columns and further files*."
         )
     return [*found, f"{wording.plain(summary.skipped)}."] if summary.skipped else found
 

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from dashboard.shared import theme
 from dashboard.shared.explanations import Explanation
 from isoviz.cosines import Ruler
+from isoviz.cosines.near_misses import NearMisses
 from isoviz.formatting import decimals
 
-UNRELATED, RELATED, CURVE = theme.NEUTRAL, theme.PALETTE[0], theme.PALETTE[2]
+UNRELATED, RELATED, CURVE, NEAR = theme.NEUTRAL, theme.PALETTE[0], theme.PALETTE[2], theme.PALETTE[4]
 _FEWEST_BINS, _MOST_BINS = 24, 90
 _DASHES: Final = {0.95: "dot", 0.99: "dash", 0.999: "dashdot"}
 """Quantile of unrelated pairs → its line."""
@@ -46,10 +47,11 @@ _MARKS: Final = {YOURS: theme.MARK, SENTENCES: theme.PALETTE[1], THRESHOLD: them
 """Vertical line → its colour."""
 
 
-def densities(ruler: Ruler) -> pd.DataFrame:
-    """Shares of unrelated and of related pairs by their cosine, in bins, and P(related | cosine)."""
+def densities(ruler: Ruler, near: NearMisses | None = None) -> pd.DataFrame:
+    """Shares of unrelated and of related pairs, and of near misses if there are some, by their cosine, in bins, and P(related | cosine)."""
     related = ruler.related
     both = [ruler.cosine, *([related.quantiles] if related is not None else [])]
+    both += [np.sort(near.cosines, axis=None).tolist()] if near is not None else []
     pairs = min(ruler.compared, ruler.compared if related is None else related.pairs)
     bins = int(np.clip(2.5 * np.sqrt(pairs), _FEWEST_BINS, _MOST_BINS))
     edges = np.linspace(min(one[0] for one in both), max(one[-1] for one in both), bins + 1)
@@ -59,6 +61,8 @@ def densities(ruler: Ruler) -> pd.DataFrame:
         columns["related"] = _shares(edges, related.quantiles, ruler.percentile)
         if related.separates:
             columns["probability"] = np.interp(middle, related.cosine, related.probability)
+    if near is not None:
+        columns["near misses"] = np.histogram(near.cosines, edges)[0] / near.cosines.size
     if ruler.hits is not None:
         columns["best hit relevant"] = np.interp(middle, ruler.hits.cosine, ruler.hits.probability)
     return pd.DataFrame(columns)
@@ -69,16 +73,16 @@ def _shares(edges: NDArray[np.float64], quantiles: list[float], percentile: list
     return np.diff(below)
 
 
-def distribution(ruler: Ruler, marks: Mapping[str, float]) -> go.Figure:
+def distribution(ruler: Ruler, marks: Mapping[str, float], near: NearMisses | None = None) -> go.Figure:
     """Unrelated and related pairs by their cosine, with the noise floor; below, P(related | cosine) if the pairs can be separated.
 
     Args:
         marks: of `YOURS`, `SENTENCES` and `THRESHOLD`, those that are known, each with its cosine.
     """
-    shown = densities(ruler)
+    shown = densities(ruler, near)
     figure = go.Figure()
     top = 0.0
-    for name, colour in (("unrelated", UNRELATED), ("related", RELATED)):
+    for name, colour in (("unrelated", UNRELATED), ("related", RELATED), ("near misses", NEAR)):
         if name in shown:
             top = max(top, float(shown[name].max()))
             _area(figure, shown["cosine"], shown[name], name, colour)

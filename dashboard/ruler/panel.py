@@ -20,7 +20,8 @@ from dashboard.ruler import figures, form, sentences
 from dashboard.ruler.form import PREFIX
 from dashboard.shared import downloads, explanations, exported, forms, job_progress, menu, wording
 from dashboard.shared.exported import ExportedTable
-from isoviz.cosines import SIX_LINES, Ruler
+from isoviz.cosines import SIX_LINES, Ruler, near_misses
+from isoviz.cosines.near_misses import NearMisses
 from isoviz.formatting import decimals
 from isoviz.operations import jobs
 from isoviz.operations.jobs import RULER, SetRequest
@@ -28,6 +29,9 @@ from isoviz.runs import citing
 from isoviz.vectors import demo_sets
 from isoviz.vectors.sets import facts_of
 
+_NEAR: Final = (
+    "English sentences in which one name, number or negation was changed: how high is their cosine with the original?"
+)
 _SHARED: Final = ("layer", "either", "model")
 """Fields that What-if has too."""
 
@@ -63,6 +67,8 @@ def draw(key: str) -> None:
             st.markdown("**Type two sentences**")
             pair = _pair(facts)
             spoken = st.container()
+            near = _near_misses(facts)
+            counted = st.container()
     request = SetRequest(key, known, least, share, precision)
     ruler = _ruler(request, top, threshold)
     shown = ruler or jobs.find(form.base(request))
@@ -88,8 +94,11 @@ def draw(key: str) -> None:
     found = ruler and (ruler.hits or ruler.related)
     if found and found.threshold and found.threshold.recommended is not False:
         marks[figures.THRESHOLD] = found.threshold.cosine
+    if near is not None:
+        answers = (*answers, near.sentence(marks.get(figures.THRESHOLD, cosine)))
+        counted.markdown(wording.plain(answers[-1]))
     with left:
-        _figure(shown, marks, stored["name"])
+        _figure(shown, marks, stored["name"], near)
     _transforms(shown, stored["name"])
     set_sections.draw_slices(key, PREFIX, "ruler slices")
     if ruler is not None:
@@ -113,6 +122,14 @@ def _pair(facts: Mapping[str, Any]) -> NDArray[np.floating] | None:
         return None
     typed = sentences.fields()
     return None if typed is None else sentences.vectors_of(typed, facts)
+
+
+def _near_misses(facts: Mapping[str, Any]) -> NearMisses | None:
+    """A switch for near misses, read by the encoder that made the vectors."""
+    if "model" not in facts or not st.toggle("Near misses", key=PREFIX + "near", bind="query-params", help=_NEAR):
+        return None
+    points = sentences.vectors_of(near_misses.texts(), facts)
+    return None if points is None else near_misses.near_misses(points)
 
 
 def _cosine(pair: NDArray[np.floating]) -> float:
@@ -145,19 +162,19 @@ def _threshold(ruler: Ruler) -> tuple[str, ...]:
     return f"{related.advice} Related pairs: {ruler.relation}.", f"{related.certainty} 95 % intervals."
 
 
-def _figure(ruler: Ruler, marks: Mapping[str, float], name: str) -> None:
+def _figure(ruler: Ruler, marks: Mapping[str, float], name: str, near: NearMisses | None) -> None:
     related = f" {ruler.related.pairs:,} related pairs: {ruler.relation}." if ruler.related is not None else ""
     drawn = f"{ruler.rows:,} of {ruler.n:,}" if ruler.rows < ruler.n else f"{ruler.n:,}"
     about = f"{name}: n = {drawn} rows, d = {ruler.d}. {ruler.compared:,} unrelated pairs: {ruler.protocol}."
     figure.draw(
-        figures.distribution(ruler, marks),
+        figures.distribution(ruler, marks, near),
         key=PREFIX + "distribution",
         words=f"Cosines of {ruler.compared:,} unrelated and of related pairs of {name}, with the noise floor",
         name=downloads.file_name("isoviz", "ruler", name),
         caption=about + related,
         about=about,
         explanation=figures.DISTRIBUTION,
-        table=lambda: figures.densities(ruler),
+        table=lambda: figures.densities(ruler, near),
     )
 
 

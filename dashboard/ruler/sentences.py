@@ -38,8 +38,8 @@ def fields() -> tuple[str, str] | None:
     return (texts[0], texts[1]) if all(texts) else None
 
 
-def vectors_of(sentences: tuple[str, str], facts: Mapping[str, Any]) -> NDArray[np.floating] | None:
-    """(2, d) vectors of the sentences; None while they are computed or if they cannot be, which it shows.
+def vectors_of(sentences: tuple[str, ...], facts: Mapping[str, Any]) -> NDArray[np.floating] | None:
+    """(n, d) vectors of the sentences; None while they are computed or if they cannot be, which it shows.
 
     Args:
         facts: of the set: `model`, `layer`, `pooling` and `max_length`.

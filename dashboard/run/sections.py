@@ -144,9 +144,9 @@ def numbers(run: RunRow) -> None:
         return
     st.caption(f"On the validation split{reported_epoch(run)}")
     started = _started(run)
-    if run.collapsed:
+    if run.left_out:
         st.warning(
-            f"Collapsed: the model {run.collapsed}. Tables and comparisons leave this run out.",
+            f"{run.left_out[0].upper()}{run.left_out[1:]}. Tables and comparisons of its scores leave this run out.",
             icon=":material/trending_flat:",
         )
     for warning in run.progress.warnings if run.progress else []:

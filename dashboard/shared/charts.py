@@ -388,7 +388,7 @@ def _ring_collapsed(figure: go.Figure, points: pd.DataFrame, x: str, y: str) -> 
             x=collapsed[x].tolist(),
             y=collapsed[y].tolist(),
             mode="markers",
-            name="collapsed",
+            name="learned nothing",
             marker={"symbol": "circle-open", "size": 20, "color": MARK_LINE["color"], "line": {"width": 2.5}},
             hoverinfo="skip",
         )

@@ -100,7 +100,7 @@ def _run(run: RunSummary, slugs: Sequence[str], variant_text: str) -> tuple[Any,
         _number(d),
         _number(run.numbers.get(TIMING, {}).get("train_seconds")),
         _problem(run),
-        run.collapsed,
+        run.left_out,
     )
 
 
@@ -110,7 +110,7 @@ def _problem(run: RunSummary) -> str:
         return run.status
     if run.status != "finished":
         return f"{run.status}: {run.message}" if run.message else run.status
-    reasons = [f"collapsed: {run.collapsed}"] if run.collapsed else []
+    reasons = [run.left_out] if run.left_out else []
     if run.random_weights:
         reasons.append(f"random weights: {run.random_weights}")
     first = measures.of_runs()[0]
@@ -145,13 +145,14 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame(columns=columns)
     newest = newest_per_seed(frame).sort_values("seed", kind="stable")
     counted = newest[newest["collapsed"] == ""]
-    numbers = counted.groupby("setup", sort=False)[["value", *isotropy, "seconds"]]
+    # the isotropy of a run that learned nothing counts: a collapse is seen by it
+    numbers = newest.assign(value=counted["value"]).groupby("setup", sort=False)[["value", *isotropy, "seconds"]]
     spreads = pd.concat([numbers.mean(), numbers.std().add_suffix("_sd")], axis=1).rename(
         columns={"value": "mean", "value_sd": "sd"}
     )
     seeds = [
-        f"{seed}: {decimals(value)}{' (collapsed)' if collapsed else ''}"
-        for seed, value, collapsed in zip(newest["seed"], newest["value"], newest["collapsed"], strict=True)
+        f"{seed}: {decimals(value)}{f' ({word})' if (word := left_out.partition(':')[0]) else ''}"
+        for seed, value, left_out in zip(newest["seed"], newest["value"], newest["collapsed"], strict=True)
     ]
     by_setup = pd.Series(seeds, index=newest.index, dtype=object).groupby(newest["setup"], sort=False)
     lines = _firsts(frame)[["model", "task", "method", "title", "variant", "metric", "setup"]]
@@ -271,7 +272,7 @@ def _on_scale(method: str, params: Mapping[str, Any], name: str) -> float | None
 def setting_means(points: pd.DataFrame) -> pd.DataFrame:
     """One row per setup of `points`, in order: mean and standard deviation of both coordinates over seeds, and number of seeds.
 
-    Excludes collapsed runs.
+    Excludes runs that learned nothing.
     """
     counted = points[points["collapsed"] == ""]
     groups = counted.groupby("setup", sort=False)

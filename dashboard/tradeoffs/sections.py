@@ -324,5 +324,5 @@ def _counts(runs: pd.DataFrame, points: pd.DataFrame, choice: Choice) -> str:
         parts.append(f"{undefined} left out: {names} is undefined (see Results)")
     collapsed = int((points["collapsed"] != "").sum())
     if collapsed:
-        parts.append(f"{collapsed} collapsed (constant or no better than chance), ringed and in no mean")
+        parts.append(f"{collapsed} learned nothing (collapsed or undertrained), ringed and in no mean")
     return " · ".join(parts)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from isoviz.commands.options import Column, StoreOption
-from isoviz.commands.output import Answer, print_table, progress_bar
+from isoviz.commands.output import Answer, print_slices, print_table, progress_bar
 from isoviz.errors import InputError
 from isoviz.formatting import decimals
 from isoviz.operations.compare import CompareRequest, measure
-from isoviz.operations.operation import Alpha, Baseline, By, ComparedMetric, argument, checked
+from isoviz.operations.operation import Alpha, Baseline, ComparedMetric, argument, checked
 from isoviz.readouts.encoders import QUALITIES, EncoderComparison, Ends
 from isoviz.vectors.reading import names_file
 
@@ -33,7 +33,14 @@ def run(
     relevance: Annotated[str | None, argument(str(_OF["relevance"].description), "FILE")] = None,
     margin: Annotated[float, argument(str(_OF["margin"].description))] = 1.0,
     column: Column = None,
-    by: By = "method",
+    by: Annotated[
+        str | None,
+        argument(
+            "of encoders, slices of the questions: a column of their table, or length; of runs, the factor: method (with its "
+            "parameters), a setting or a parameter (default: method)",
+            "COLUMN",
+        ),
+    ] = None,
     metric: ComparedMetric = None,
     baseline: Baseline = None,
     alpha: Alpha = 0.05,
@@ -44,14 +51,14 @@ def run(
     if any(search.values()) or all(map(names_file, ids)):
         if metric is not None or baseline is not None:
             raise InputError.at("metric" if metric else "baseline", "only for runs, not for encoders")
-        request = checked(CompareRequest, {"encoders": tuple(ids), "margin": margin, **search})
+        request = checked(CompareRequest, {"encoders": tuple(ids), "margin": margin, "by": by, **search})
         with progress_bar() as progress:
             found = measure(request, progress)
         return Answer(found.model_dump(mode="json"), lambda: _show_encoders(found), found.notes)
     from isoviz.operations.table import compare
     from isoviz.runs.store import Store
 
-    table = compare(Store(store), ids, by=by, metric=metric, baseline=baseline, alpha=alpha)
+    table = compare(Store(store), ids, by=by or "method", metric=metric, baseline=baseline, alpha=alpha)
     return Answer(table.model_dump(mode="json"), lambda: show(table))
 
 
@@ -71,6 +78,8 @@ def _show_encoders(found: EncoderComparison) -> None:
             for one in found.encoders
         ],
     )
+    if found.slices:
+        print_slices(found.slices)
     for difference in found.differences:
         print(f"\n{difference.sentence}")
         if difference.change:

@@ -75,7 +75,7 @@ def lines_of(run: RunSummary, numbers: Iterable[str]) -> str:
     setup = " ".join([run.method, *(f"{name}={value}" for name, value in run.params.items())])
     lines = [f"{run.id}  {run.status:<8}  {run.model}  {run.task}  {setup}  seed {run.seed}"]
     if run.status == "finished":
-        lines += [*numbers, *([f"collapsed: {run.collapsed}"] if run.collapsed else [])]
+        lines += [*numbers, *([run.left_out] if run.left_out else [])]
         lines += [f"note: {note}" for note in run.notes]
     elif run.status in ENDINGS:
         lines.append(f"{run.message} {run.advice}".strip())

@@ -58,6 +58,8 @@ def _print(measured: Measured, out: str | None) -> None:
     )
     if measured.slices:
         print_slices(measured.slices)
+    if measured.near is not None:
+        print(measured.near.sentence(measured.asked))
     for reading in measured.readings:
         print(reading.sentence)
     if out is not None:

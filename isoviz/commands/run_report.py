@@ -152,5 +152,5 @@ def _mean_and_sd(spread: Mapping[str, Any] | None, places: int) -> str:
 
 def _remarks(summary: Mapping[str, Any]) -> str:
     runs = len(summary["seeds"])
-    remarks = [f"{count} of {runs} collapsed: {reason}" for reason, count in summary["collapsed"].items()]
+    remarks = [f"{count} of {runs} {reason}" for reason, count in summary["collapsed"].items()]
     return ", ".join([*remarks, *([f"{summary['not_finished']} not finished"] if summary["not_finished"] else [])])

@@ -254,9 +254,9 @@ def alpha_req(points: Points) -> Value:
     """α of λ_i ∝ i^−α, where λ_i is the i-th largest eigenvalue of the covariance of a cloud (n, d).
 
     Weighted least squares of log λ_i on log i with weights 1/i, over ranks 11 to 100: the defaults of the authors' package
-    `reptrix`. (Scripts in their `fastssl` use ranks 4 to 100, 11 to 100 and 12 to 50.) With r < 110 eigenvalues above rounding
-    errors, a tenth of them is left out at each end, because the last directions of layer-normalised vectors are nearly empty.
-    Undefined (nan) with fewer than 2.
+    `reptrix`. (Scripts in their `fastssl` use ranks 4 to 100, 11 to 100 and 12 to 50.) With r = min(n − 1, d) < 110, a tenth of
+    them is left out at each end, because the last directions of layer-normalised vectors are nearly empty; where more than that
+    are empty up to rounding errors, r is the number of the others. Undefined (nan) with fewer than 2.
 
     Args:
         points: (n, d); a tensor result carries no gradient.
@@ -275,7 +275,11 @@ def _alpha_req(sample: Sample) -> Estimate:
     count = int(np.count_nonzero(variances > _NARROW**2 * variances[0]))
     if count < 2:
         return undefined("the points vary in one direction only")
-    return Estimate(decay(variances[:count]))
+    possible = min(sample.n - 1, sample.d)
+    few_are_empty = (
+        possible - count <= min(possible, LAST_RANK) // 10
+    )  # left out whether or not their rounding errors count
+    return Estimate(decay(variances[: possible if few_are_empty else count]))
 
 
 def decay(variances: NDArray[np.float64]) -> float:

@@ -7,12 +7,12 @@ from typing import Any, Final
 from pydantic import BaseModel, Field, JsonValue
 
 from isoviz.errors import InputError
-from isoviz.operations.measure import Progress, noting
+from isoviz.operations.measure import Progress, group_of, noting
 from isoviz.operations.operation import STRICT
 from isoviz.readouts import encoders
 from isoviz.readouts.encoders import EncoderComparison
 from isoviz.tables import arrays, catalogue
-from isoviz.vectors import reading
+from isoviz.vectors import reading, searches
 
 _FILE: Final[dict[str, JsonValue]] = {"metavar": "FILE"}
 
@@ -47,6 +47,12 @@ class CompareRequest(BaseModel):
     )
     margin: float = Field(1.0, gt=0, lt=100, description="points of nDCG@10 (of 100) that may be lost without harm")
     column: str | None = Field(None, min_length=1, description="the vectors in the files, if they have several columns")
+    by: str | None = Field(
+        None,
+        min_length=1,
+        description="slices of the questions: a column of their table, or length (quartiles of their texts)",
+        json_schema_extra={"metavar": "COLUMN"},
+    )
 
     def check(self) -> None:
         """Raise `InputError` for what does not go together."""
@@ -88,21 +94,37 @@ def _measured(request: CompareRequest, progress: Progress) -> EncoderComparison:
     if request.documents is not None:
         from isoviz.whatif.texts import encoded
 
-        more: dict[str, Any] = {"questions": next(iter(request.queries), None), "relations": request.relevance}
-        texts = reading.read_texts(request.documents, field="documents", **more).without_empty()
+        columns = reading.Columns(label=group_of(request.by))
+        asked = [reading.read_texts(file, columns, field="queries") for file in request.queries]
+        more: dict[str, Any] = {"columns": reading.Columns() if asked else columns, "field": "documents"}
+        texts = reading.read_texts(request.documents, relations=None if asked else request.relevance, **more)
+        texts = searches.joined(texts, asked[0], request.relevance) if asked else texts
+        texts = texts.without_empty()
         sets = {name: encoded(texts, model, report=progress) for name, model in named.items()}
-        return encoders.of_sets(sets, margin, {name: one.facts["milliseconds"] for name, one in sets.items()})
+        return encoders.of_sets(
+            sets, margin, {name: one.facts["milliseconds"] for name, one in sets.items()}, request.by
+        )
     files = [*request.encoders, *request.queries, *filter(None, [request.relevance])]
     if all(reading.holds(file, "encoders") == "array" for file in files) and (questions or not request.relevance):
-        asked = {name: reading.array(file, request.column, "queries") for name, file in questions.items()}
+        of_questions = {name: reading.array(file, request.column, "queries") for name, file in questions.items()}
         parts = {
-            name: (reading.array(file, request.column, "encoders"), asked.get(name)) for name, file in named.items()
+            name: (reading.array(file, request.column, "encoders"), of_questions.get(name))
+            for name, file in named.items()
         }
+        if request.by is not None:
+            raise InputError.at("by", "these files are arrays: they have no columns and no texts")
         relevance = None if request.relevance is None else arrays.read(request.relevance, None, "relevance")
         return encoders.compare(parts, relevance, margin=margin)
-    columns = reading.Columns(points=request.column)
-    more = {"relations": request.relevance, "field": "encoders"}
+    columns = reading.Columns(points=request.column, label=group_of(request.by))
+    usual, relations = reading.Columns(points=request.column), None if questions else request.relevance
+    read = {
+        name: reading.read(file, usual if questions else columns, field="encoders", relations=relations)
+        for name, file in named.items()
+    }
+    for name, file in questions.items():
+        read[name] = searches.joined(read[name], reading.read(file, columns, field="queries"), request.relevance)
     return encoders.of_sets(
-        {name: reading.read(file, columns, questions=questions.get(name), **more) for name, file in named.items()},
+        read,
         margin,
+        by=request.by,
     )

@@ -56,7 +56,7 @@ def as_json(row: RunRow, started: Beginning | None = None) -> dict[str, Any]:
 
 def warnings_of(row: RunRow, started: Beginning | None = None) -> list[str]:
     """Everything that a reader of a run must know, one sentence each; arguments as for `as_json`."""
-    notes = [f"collapsed: {row.collapsed}"] if row.collapsed else []
+    notes = [row.left_out] if row.left_out else []
     notes += row.progress.warnings if row.progress else []
     notes += started.notes if started else []
     if row.result is not None:
@@ -142,16 +142,17 @@ def by_setup(rows: Iterable[RunRow]) -> list[list[RunRow]]:
 def _summary(group: Sequence[RunRow]) -> dict[str, Any]:
     config = group[0].config
     finished = [row for row in group if row.result is not None]
-    # as everywhere: what predicts a constant is in no mean
-    results = [row.result for row in finished if row.result is not None and not row.collapsed]
-    scores = dict.fromkeys(name for result in results for name in result.metrics if name not in NO_SCORE)
+    results = [row.result for row in finished if row.result is not None]
+    # as everywhere: what predicts a constant is in no mean of scores
+    learned = [row.result for row in finished if row.result is not None and not row.collapsed]
+    scores = dict.fromkeys(name for result in learned for name in result.metrics if name not in NO_SCORE)
     numbers = [slug for slug, metric in metrics.catalogue().items() if metric.gives != "curve"]
     return {
         "setup": {"model": config.model, "task": config.task, "method": config.method, "params": dict(config.params)},
         "seeds": [row.config.seed for row in finished],
         "not_finished": len(group) - len(finished),
-        "collapsed": dict(Counter(row.collapsed for row in finished if row.collapsed)),
-        "metrics": {name: _spread(result.metrics.get(name) for result in results) for name in scores},
+        "collapsed": dict(Counter(row.left_out for row in finished if row.left_out)),
+        "metrics": {name: _spread(result.metrics.get(name) for result in learned) for name in scores},
         "isotropy": {
             slug: _spread(result.isotropy.number(slug) for result in results)
             for slug in numbers

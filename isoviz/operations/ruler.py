@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from isoviz import cosines
-from isoviz.cosines import Reading, Ruler
+from isoviz.cosines import Reading, Ruler, near_misses
+from isoviz.cosines.near_misses import NearMisses
 from isoviz.cosines.pairs import SHARE_OF_HIGHEST as SHARE_OF_HIGHEST
 from isoviz.cosines.records import check_cosine
 from isoviz.errors import InputError
@@ -124,12 +125,22 @@ class Measured:
     name: str
     notes: tuple[str, ...] = ()
     slices: Sequence[Slice] = ()
+    near: NearMisses | None = None
+
+    @property
+    def asked(self) -> float:
+        """The cosine at which near misses are counted: a recommended threshold, else the first that was read, else the noise floor."""
+        related = self.ruler.related
+        if related and related.threshold and related.threshold.recommended is not False:
+            return related.threshold.cosine
+        return self.readings[0].cosine if self.readings else self.ruler.floor[-2].cosine
 
     @property
     def document(self) -> dict[str, Any]:
         """All of it, for programs."""
         read: dict[str, Any] = {"readings": [one.model_dump() for one in self.readings]}
         read |= {"slices": [asdict(one) for one in self.slices]} if self.slices else {}
+        read |= {"near_misses": self.near.above(self.asked)} if self.near else {}
         return self.ruler.model_dump(mode="json") | read | {"warnings": list(self.notes)}
 
 
@@ -157,10 +168,11 @@ def measure(request: RulerRequest, progress: Progress = lambda *_: None) -> Meas
     request.check()
     notes: tuple[str, ...] = ()
     found: list[Slice] = []
+    near = None
     settings: dict[str, Any] = {"share": request.share, "precision": request.precision, "progress": progress}
     vector_set: VectorSet | None
     if request.embeddings is None:
-        vector_set, notes = _encoded(request, progress)
+        vector_set, near, notes = _encoded(request, progress)
         name = vector_set.name
     else:
         with stores.reporting(progress):
@@ -181,7 +193,7 @@ def measure(request: RulerRequest, progress: Progress = lambda *_: None) -> Meas
             raise
         field = "embeddings" if request.embeddings is not None else "texts"  # the options that the points come from
         raise InputError(str(error).replace("points", field, 1), field=field, advice=error.advice) from None
-    return Measured(ruler, [ruler.read(value) for value in request.cosine], name, notes, found)
+    return Measured(ruler, [ruler.read(value) for value in request.cosine], name, notes, found, near)
 
 
 # ------------------------------------------------------------------------------------------------------- of a set
@@ -281,8 +293,11 @@ def _related(
 # ---------------------------------------------------------------------------------------------------------- texts
 
 
-def _encoded(request: RulerRequest, progress: Progress) -> tuple[VectorSet, tuple[str, ...]]:
-    """One vector per text of the request's model, and notes. The fact `related` says which pairs are, if their scores do not."""
+def _encoded(request: RulerRequest, progress: Progress) -> tuple[VectorSet, NearMisses, tuple[str, ...]]:
+    """One vector per text of the request's model, its near misses, and notes.
+
+    The fact `related` says which pairs are, if their scores do not.
+    """
     from isoviz.exploring import encoders
     from isoviz.models import sources
     from isoviz.models.extract import layer_views, offered_poolings
@@ -305,7 +320,7 @@ def _encoded(request: RulerRequest, progress: Progress) -> tuple[VectorSet, tupl
         if pooling in ("tokens", "head"):
             allowed = ", ".join(name for name in offered if name not in ("tokens", "head"))
             raise InputError(f"pooling: '{pooling}' is not the vector of a text (allowed: {allowed})", field="pooling")
-        lines = texts.columns["text"].tolist()
+        lines = [*texts.columns["text"], *near_misses.texts()]
         views = layer_views(
             encoder,
             encoders.prefixed([lines], run.before) if run else [lines],
@@ -332,10 +347,12 @@ def _encoded(request: RulerRequest, progress: Progress) -> tuple[VectorSet, tupl
         "max_length": views.max_length,
     }
     name = f"{request.model} on {texts.name}, layer {layer}, {pooling}"
-    vector_set = VectorSet(views.points(layer, pooling), texts.columns, texts.pairs, texts.relation, name, facts)
+    points = views.points(layer, pooling)
+    near = near_misses.near_misses(points[texts.n :])
+    vector_set = VectorSet(points[: texts.n], texts.columns, texts.pairs, texts.relation, name, facts)
     unknown = f"'{request.task}' does not say which of its pairs are related, so only unrelated pairs are measured"
     notes += [unknown] if facts.get("pairs") and texts.pairs is None else []
-    return vector_set, (*notes, *views.warnings)
+    return vector_set, near, (*notes, *views.warnings)
 
 
 def texts_in(request: RulerRequest) -> tuple[TextSet, dict[str, Any]]:

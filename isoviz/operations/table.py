@@ -30,6 +30,7 @@ from isoviz.operations.check import CheckRequest
 from isoviz.operations.compare import CompareRequest
 from isoviz.operations.measure import CloudRequest, MeasureRequest
 from isoviz.operations.operation import Alpha, Baseline, By, ComparedMetric, arguments_of, checked, keywords
+from isoviz.operations.rows import RowsRequest
 from isoviz.operations.ruler import RulerRequest
 from isoviz.operations.settings import Settings
 from isoviz.operations.upgrade import UpgradeRequest
@@ -119,6 +120,7 @@ def operations(
         Operation(do.ruler, computes=True),
         Operation(do.compare, computes=True),
         Operation(do.check, computes=True),
+        Operation(do.rows, computes=True),
         Operation(do.upgrade, computes=True),
         Operation(do.catalogue),
         Operation(do.list_runs),
@@ -201,6 +203,12 @@ class Operations:
         changed. fail_on: MEASURE or MEASURE=TOLERANCE.
         """
         return await self._computed("isoviz.operations.check:document", request, None)
+
+    async def rows(self, request: RowsRequest) -> dict[str, Any]:
+        """Each row of a file of vectors: how often it is found, its nearest other row, its length; listed are hubs, rows that are never
+        found, or copies.
+        """
+        return await self._computed("isoviz.operations.rows:document", request, None)
 
     async def upgrade(self, request: UpgradeRequest) -> dict[str, Any]:
         """Does a linear map of old vectors save re-embedding? Recall@10 of the new encoder's neighbours, on rows that the map was not

@@ -21,6 +21,7 @@ from isoviz.formatting import decimals
 from isoviz.readouts import retrieval
 from isoviz.readouts.cosines import overlap
 from isoviz.readouts.image import Image, top
+from isoviz.readouts.slices import Estimate, Slice, Slicing, compared, slicing
 from isoviz.statistics.paired_bootstrap import Mean, interval
 from isoviz.statistics.two_samples import holm
 from isoviz.vectors.searches import DOCUMENT
@@ -116,7 +117,8 @@ class Difference(_Record):
 
 
 class EncoderComparison(_Record):
-    """What `compare` says. `units`: questions, where those that share a relevant document count once."""
+    """What `compare` says. `units`: questions, where those that share a relevant document count once. `slices`: of the questions, each
+    encoder's change of nDCG@10."""
 
     encoders: tuple[Encoder, ...]
     differences: tuple[Difference, ...]
@@ -125,6 +127,7 @@ class EncoderComparison(_Record):
     units: int
     margin: float
     notes: tuple[str, ...] = ()
+    slices: tuple[Slice, ...] = ()
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -141,6 +144,7 @@ def compare(
     milliseconds: Mapping[str, float] | None = None,
     names: Sequence[Named] | None = None,
     notes: Sequence[str] = (),
+    by: Slicing | None = None,
 ) -> EncoderComparison:
     """Which encoder ranks higher on these questions? Paired nDCG@10, recall@10 and MRR@10 of cosines, and a verdict on each.
 
@@ -156,6 +160,7 @@ def compare(
         milliseconds: that encoding a text took, by name.
         names: c + q ids and texts, of documents and then of questions; None for row numbers from 1.
         notes: what a reader must know, kept in the result.
+        by: the slice of each question.
 
     Raises:
         InputError: (a ValueError) fewer than two encoders or more than six, vectors that do not fit, or no relevant document.
@@ -172,6 +177,9 @@ def compare(
     first, (c, q) = next(iter(sizes.items()))
     names = names or [(str(number), None) for size in (c, q) for number in range(1, size + 1)]
     search = _search(relevance, c, q)
+    if by is not None and search is None:
+        raise InputError.at("by", "slices are of questions; give questions and relevance")
+    sliced: list[Slice] = []
     points = {name: np.concatenate(both) for name, both in parts.items()}
     images = {name: Image(every) for name, every in points.items()}
     if search is None:
@@ -189,6 +197,8 @@ def compare(
             one.model_copy(update={"worse": _worse(one.name, first, scores, images, search, questions, names)})
             for one in judge(scores, groups, margin)
         ]
+        if by is not None:
+            sliced = _by_slice(scores, groups, Slicing(by.codes[questions], by.names))
         if len(questions) < q:
             notes = (*notes, f"{q - len(questions):,} of {q:,} questions left out: no document is relevant to them.")
     described = [
@@ -210,6 +220,7 @@ def compare(
         units=units,
         margin=margin,
         notes=tuple(notes),
+        slices=tuple(sliced),
     )
 
 
@@ -315,6 +326,27 @@ def _at_most(change: Matrix, groups: Rows, tail: float) -> float:
         weights = generator.standard_exponential((500, len(sums)))
         means.append(weights @ sums / (weights @ counts))
     return float(-np.quantile(np.concatenate(means), tail))
+
+
+def _by_slice(scores: Mapping[str, Matrix], groups: Rows, by: Slicing) -> list[Slice]:
+    """The change of nDCG@10 in each slice against that of all other questions."""
+    (_, before), *others = scores.items()
+    measures = {}
+    for name, after in others:
+        change = after[:, 0] - before[:, 0]
+        inside = [by.codes == code for code in range(len(by.names))]
+        measures[f"{name}, change of nDCG@10"] = [
+            (_of(change, groups, own), _of(change, groups, ~own)) for own in inside
+        ]
+    return compared(measures, by.names)
+
+
+def _of(values: Matrix, groups: Rows, some: NDArray[np.bool_]) -> Estimate:
+    """The mean of some questions; `n` counts units."""
+    if not some.any():
+        return Estimate(math.nan, math.nan, 0)
+    mean, error, freedom = _mean(values[some], groups[some])
+    return Estimate(mean, error, freedom + 1)
 
 
 # ------------------------------------------------------------------------------------------------------- rankings
@@ -429,9 +461,15 @@ def _checked(name: str, documents: ArrayLike, questions: ArrayLike | None) -> tu
 
 
 def of_sets(
-    sets: Mapping[str, VectorSet], margin: float = MARGIN, milliseconds: Mapping[str, float] | None = None
+    sets: Mapping[str, VectorSet],
+    margin: float = MARGIN,
+    milliseconds: Mapping[str, float] | None = None,
+    by: str | None = None,
 ) -> EncoderComparison:
     """Compare stored sets, whose rows are matched by id where they have ids, else by their order. Without relevance, neighbours only.
+
+    Args:
+        by: slices of the questions: `length`, or the column that was read as their label.
 
     Raises:
         InputError: as `compare`; sets that share no rows.
@@ -452,6 +490,8 @@ def of_sets(
     columns = held[0].columns.iloc[order[0]]
     pairs = next((one.pairs for one in held if one.relation == "relevance"), None)
     if pairs is None:
+        if by is not None:
+            raise InputError.at("by", "slices are of questions; give questions and relevance")
         parts: dict[str, Any] = {
             name: (one.points[rows], None) for (name, one), rows in zip(sets.items(), order, strict=True)
         }
@@ -472,4 +512,6 @@ def of_sets(
         for (name, one), rows in zip(sets.items(), order, strict=True)
     }
     chosen = [named[row] for row in (*documents, *questions)]
+    if by is not None:
+        more["by"] = slicing(columns.iloc[questions].rename(columns={"label": by}), by)
     return compare(parts, links[links[:, 1] >= 0], names=chosen, notes=notes, **more)

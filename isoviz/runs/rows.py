@@ -93,8 +93,13 @@ class RunRow:
 
     @property
     def collapsed(self) -> str | None:
-        """The reason why a finished run counts as collapsed (constant predictions or chance level), as text; None otherwise."""
+        """The reason why a finished run learned nothing (constant predictions or chance level), as text; None otherwise."""
         return None if self.result is None else collapse_of(self.result)
+
+    @property
+    def left_out(self) -> str:
+        """Why comparisons leave out a finished run (`left_out`); "" where they do not."""
+        return left_out(self.collapsed, None if self.progress is None else self.progress.total_steps)
 
 
 _PLAIN: Final = frozenset(
@@ -104,8 +109,21 @@ _PLAIN: Final = frozenset(
 """Fields of a row that are columns as they are."""
 
 
+FEWEST_STEPS = 50
+"""Optimiser steps below which a run that learned nothing is undertrained, not collapsed: most methods need as many to show an effect."""
+
+
+def left_out(reason: str | None, steps: float | None) -> str:
+    """Why comparisons leave out a run that learned nothing: *collapsed*, or *undertrained* after few `steps`; "" without a reason."""
+    if not reason:
+        return ""
+    if steps is not None and steps < FEWEST_STEPS:
+        return f"undertrained: {reason} after {steps:g} steps; train longer"
+    return f"collapsed: {reason}"
+
+
 def collapse_of(result: Finished) -> str | None:
-    """The reason why a run counts as collapsed (constant predictions or chance level), as text; None otherwise."""
+    """The reason why a run learned nothing (constant predictions or chance level), as text; None otherwise."""
     head = result.isotropy.cloud("head")
     return result.collapsed or chance_of(result.metrics, head.n if head else 0) or None
 

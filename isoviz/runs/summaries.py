@@ -19,7 +19,7 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.events import ENDINGS, Event, Finished, Started
 from isoviz.metrics.record import Measurement
-from isoviz.runs.rows import STATUSES, RunRow, collapse_of
+from isoviz.runs.rows import STATUSES, RunRow, collapse_of, left_out
 from isoviz.runs.schema import runs as _runs
 
 Numbers = Mapping[str, float | None]
@@ -49,7 +49,8 @@ class RunSummary:
         setup: equal for runs that differ in nothing but their seed (`RunConfig.setup_key`).
         numbers: by kind (see above) and name. Values are those of finished runs, but for `baseline`.
         undefined: metric of isotropy → why it has no value.
-        collapsed: why a finished run counts as collapsed (`rows.collapse_of`); empty where it does not.
+        collapsed: why a finished run learned nothing (`rows.collapse_of`); empty where it learned something.
+        steps: optimiser steps planned; None before it started.
         message, advice: how it failed, diverged or was lost.
         eval_rows: rows of the validation split; None before it started.
         visitor: who launched it in the browser; None for the command line.
@@ -73,6 +74,7 @@ class RunSummary:
     numbers: Mapping[str, Numbers] = field(default_factory=dict)
     undefined: Mapping[str, str] = field(default_factory=dict)
     collapsed: str = ""
+    steps: int | None = None
     random_weights: str = ""
     notes: tuple[str, ...] = ()
     message: str = ""
@@ -80,6 +82,11 @@ class RunSummary:
     eval_rows: int | None = None
     unreadable: str = ""
     visitor: str | None = None
+
+    @property
+    def left_out(self) -> str:
+        """Why comparisons leave out a finished run, as in `RunRow.left_out`."""
+        return left_out(self.collapsed, self.steps)
 
     @property
     def metrics(self) -> Numbers:
@@ -131,7 +138,7 @@ def after(text: str, events: Sequence[Event]) -> str | None:
     for event in events:
         if isinstance(event, Started):
             baselines = {name: _finite(value) for name, value in event.baselines.items()}
-            shown |= {"notes": event.notes, "eval_rows": event.eval_rows}
+            shown |= {"notes": event.notes, "eval_rows": event.eval_rows, "steps": event.total_steps}
             shown["numbers"] = {**shown.get("numbers", {}), BASELINE: baselines}
         elif event.kind in ENDINGS:
             numbers = {kind: values for kind, values in shown.get("numbers", {}).items() if kind == BASELINE}

@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import LONG, OpenTab, Server, becomes, stable
 
+ROWS = 1_500
 COLOURS = """() => new Set(document.querySelector(".ivz-map-points").layer.parts.flatMap((part, place) => {
   const bytes = document.querySelector(".ivz-map-points").layer.colours[place];
   return [...Array(part.x.length).keys()].map((i) => bytes.slice(4 * i, 4 * i + 3).join());
@@ -46,9 +47,9 @@ def test_vectors_with_labels_are_uploaded_coloured_transformed_and_restored(
     page = open_tab(f"{server.url}/explore?explore_at=My+vectors", width=1440)
     upload = page.get_by_test_id("stFileUploaderDropzoneInput").first
     expect(upload).to_be_attached(timeout=LONG)
-    upload.set_input_files(write(tmp_path / "mine.parquet", 5_000, 96))
-    print(f"first picture of 5,000 vectors {drawn(page, 5_000):.2f} s after the upload began")
-    expect(page.get_by_text("mine.parquet · 5,000 vectors")).to_be_visible()
+    upload.set_input_files(write(tmp_path / "mine.parquet", ROWS, 48))
+    print(f"first picture of {ROWS:,} vectors {drawn(page, ROWS):.2f} s after the upload began")
+    expect(page.get_by_text(f"mine.parquet · {ROWS:,} vectors")).to_be_visible()
     becomes(page, lambda: page.evaluate(COLOURS), 3)
     expect(page).to_have_url(re.compile("explore_vectors=[0-9a-f]{32}"))
 
@@ -64,5 +65,5 @@ def test_vectors_with_labels_are_uploaded_coloured_transformed_and_restored(
     assert origin["key"] == key and origin["chain"] == "zca:strength=0.5"
 
     again = open_tab(address, dark=True, width=390)  # a fresh session
-    drawn(again, 5_000)
+    drawn(again, ROWS)
     becomes(again, lambda: again.evaluate(COLOURS), 3)

@@ -18,7 +18,18 @@ from mcp.client.stdio import StdioServerParameters
 from isoviz.config import RunConfig
 from isoviz.runs.store import Store
 
-READING = ["measure", "ruler", "compare", "check", "upgrade", "catalogue", "list_runs", "show_run", "compare_runs"]
+READING = [
+    "measure",
+    "ruler",
+    "compare",
+    "check",
+    "rows",
+    "upgrade",
+    "catalogue",
+    "list_runs",
+    "show_run",
+    "compare_runs",
+]
 
 
 @asynccontextmanager

@@ -12,10 +12,11 @@ import pytest
 from isoviz import cosines, tasks, vectors
 from isoviz.__main__ import main
 from isoviz.access.service import of_command_line
-from isoviz.cosines import Ruler, results
+from isoviz.cosines import Ruler, near_misses, results
 from isoviz.errors import InputError
 from isoviz.jobs import queue
 from isoviz.models import sources
+from isoviz.models.extract import layer_views
 from isoviz.operations import jobs
 from isoviz.operations.jobs import RULER, SetRequest
 from isoviz.operations.ruler import RulerRequest, known_in, measure, of_set, texts_of_task
@@ -143,6 +144,9 @@ def test_a_model_on_a_task_with_its_fingerprint(tmp_path: Path, capsys: pytest.C
         "mean",
     )
     assert document["related"]["pairs"] == tasks.load(tasks.get("demo/paraphrase")).validation["label"][:200].sum()
+    views = layer_views(sources.resolve("demo/tiny-bert"), [list(near_misses.texts())], poolings=["mean"], layers=[2])
+    expected = near_misses.near_misses(views.points(2, "mean")).above(document["near_misses"]["cosine"])
+    assert document["near_misses"] == expected
 
 
 def test_own_texts_with_pairs_labels_or_halves(tmp_path: Path) -> None:

@@ -74,6 +74,7 @@ def test_the_index_lists_what_the_server_offers(client: TestClient, monkeypatch:
         "ruler",
         "compare",
         "check",
+        "rows",
         "upgrade",
         "catalogue",
         "list_runs",
@@ -145,7 +146,7 @@ def test_the_ruler_of_a_file_and_of_texts_only_below_the_roots(
     assert status == 200 and reply["related"]["pairs"] == 30 and reply["relation"]
 
 
-def test_compare_check_and_upgrade_read_below_the_roots_only(
+def test_compare_check_upgrade_and_rows_read_below_the_roots_only(
     client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "open").mkdir()
@@ -168,8 +169,9 @@ def test_compare_check_and_upgrade_read_below_the_roots_only(
         {"encoders": ["old.npy", "new.npy"], "queries": ["asked.npy", "asked6.npy"], "relevance": "links.npy"},
         {"vectors": "old.npy", "baseline": "before.json", "same_rows": True},
         {"old": "old.npy", "new": "new.npy"},
+        {"embeddings": "old.npy"},
     ):
-        name = {"encoders": "compare", "vectors": "check", "old": "upgrade"}[next(iter(given))]
+        name = {"encoders": "compare", "vectors": "check", "old": "upgrade", "embeddings": "rows"}[next(iter(given))]
 
         def below(folder: Path, value: object) -> object:
             return [str(folder / one) for one in value] if isinstance(value, list) else str(folder / str(value))

@@ -52,6 +52,7 @@ def ends(app: subprocess.Popen[bytes], number: signal.Signals, worker: int) -> N
 
 
 @posix
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_app_leaves_nothing_but_the_run_which_the_next_app_adopts(start: Start) -> None:
     store = Store()

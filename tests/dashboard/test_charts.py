@@ -147,7 +147,7 @@ def test_collapsed_runs_are_ringed_in_every_figure() -> None:
         (charts.against_parameter(points, "accuracy", STAR, "λ"), (1, 0.5)),
         (charts.seed_strip(frame.assign(row="<b>"), "accuracy", STAR, []), (0.5, "&lt;b&gt;")),
     ):
-        (ring,) = (trace for trace in figure.data if trace.name == "collapsed")
+        (ring,) = (trace for trace in figure.data if trace.name == "learned nothing")
         assert ((ring.x[0], ring.y[0]), len(ring.x)) == (place, 1)
         assert figure.layout.showlegend
 

@@ -101,6 +101,22 @@ def test_an_upload_is_kept_and_named_in_the_address(open_page: OpenPage, compute
         vectors.load(key)
 
 
+def test_a_search_is_three_files(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
+    page = open_page("explore", explore_at="My vectors")
+    page.session_state["explore_own.vectors.more"] = True
+    page.run()
+    links = "query,document,relevance\n" + "\n".join(f"q{row},t{row},1" for row in range(30))
+    asked = _csv(POINTS[:30] + 1).replace(b"\nt", b"\nq")
+    page.file_uploader(key="explore_own.vectors.questions").set_value([("questions.csv", asked, "text/csv")])
+    page = _upload(page, "documents.csv", _csv())
+    assert errors(page) == ["Questions need relevance: a table of query, document and relevance."]
+    page.file_uploader(key="explore_own.vectors.relations").set_value([("links.csv", links.encode(), "text/csv")])
+    page.run()
+    assert errors(page) == []
+    found = vectors.load(str(page.query_params["explore_vectors"]))
+    assert (found.relation, found.n, len(found.pairs)) == ("relevance", 90, 30)
+
+
 def test_a_link_to_vectors_that_are_gone_says_so(open_page: OpenPage) -> None:
     page = open_page("explore", explore_at="My vectors", explore_vectors="0" * 32)
     (message,) = errors(page)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.ruler import figures, sentences
-from dashboard.shared import menu
+from dashboard.shared import menu, wording
 from isoviz import vectors
-from isoviz.cosines import Ruler
+from isoviz.cosines import Ruler, near_misses
 from isoviz.exploring.jobs import QUESTIONS, SENTENCES
 from isoviz.jobs import queue
 from isoviz.jobs.queue import JobState
@@ -150,8 +150,8 @@ def test_a_score_that_no_pair_has_is_refused_beside_its_field(open_page: OpenPag
     assert ruler.related.pairs > recorded().related.pairs  # type: ignore[union-attr]
 
 
-def keep_sentences(first: str, second: str, points: Any) -> None:
-    """The vectors of two sentences, where the page finds them."""
+def keep_sentences(texts: Sequence[str], points: Any) -> None:
+    """The vectors of sentences, where the page finds them."""
     source = sources.resolve("demo/tiny-bert")
     request = {
         "model": source.name,
@@ -160,12 +160,22 @@ def keep_sentences(first: str, second: str, points: Any) -> None:
         "pooling": "mean",
         "max_length": 256,
     }
-    key = queue.content_key(SENTENCES, {**request, "texts": [[first, second]]})
+    key = queue.content_key(SENTENCES, {**request, "texts": [list(texts)]})
     QUESTIONS.publish(key, {"tokens": []}, {"points": np.asarray(points, np.float32)})
 
 
+def test_near_misses_are_counted_at_the_threshold_and_drawn(open_page: OpenPage) -> None:
+    points = np.random.default_rng(0).normal(size=(len(near_misses.texts()), 128)) + 2.0
+    keep_sentences(near_misses.texts(), points)
+    page = open_page("ruler", ruler_near="true")
+    threshold = recorded().related.threshold.cosine  # type: ignore[union-attr]
+    sentence = near_misses.near_misses(points.astype(np.float32)).sentence(threshold)
+    assert sentence in wording.unmarked(" ".join(each.value for each in page.markdown))
+    assert "near misses" in {trace["name"] for figure in drawn(page) for trace in figure["data"]}
+
+
 def test_sentences_that_cannot_be_read(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
-    keep_sentences("A cat sat.", "A dog ran.", np.zeros((2, 128)))
+    keep_sentences(("A cat sat.", "A dog ran."), np.zeros((2, 128)))
     assert "all zeros" in errors(open_page("ruler", ruler_first="A cat sat.", ruler_second="A dog ran."))[0]
     long = "a" * (sentences.MOST_LETTERS + 1)
     assert "At most 1,000 characters (got 1,001)." in errors(open_page("ruler", ruler_first=long))

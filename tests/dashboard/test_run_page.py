@@ -46,7 +46,7 @@ def test_a_collapsed_run_says_so_and_its_notes_are_shown(store: Store, open_page
     store.append(run, [start, measured(0.25, 0.2), result(0.5, 0.25, collapsed="predicts one class")])
     app = open_page("run", id=run)
     assert not app.exception
-    assert "the model predicts one class" in app.warning[0].value
+    assert "Collapsed: predicts one class" in app.warning[0].value
     assert any("no mismatched split" in info.value for info in app.info)
 
 

@@ -63,7 +63,7 @@ def test_a_run_of_before_chance_was_judged_is_known_by_its_metrics() -> None:
     guessing, learned = result(0.496, 0.01, matthews=-0.012), result(0.56, 0.01, matthews=0.12)
     few = result(0.5, 0.1, matthews=-0.012).model_copy(update={"isotropy": measurement(cloud("head", 50, 128), 0.1)})
     table = frame(*(row(f"r{at}", config(seed=at), outcome=one) for at, one in enumerate((guessing, learned, few))))
-    assert list(table["collapsed"]) == ["does no better than chance", "", ""]
+    assert list(table["collapsed"]) == ["collapsed: does no better than chance", "", ""]
     (line,) = tables.summary(table).to_dict("records")
     assert line["remarks"].startswith("1 of 3 collapsed: does no better than chance")
 

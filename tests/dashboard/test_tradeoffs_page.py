@@ -83,7 +83,7 @@ def test_what_is_not_drawn_is_counted(open_page: OpenPage, store: Store) -> None
     (summary,) = (str(caption.value) for caption in page.caption if "points of" in caption.value)
     assert [re.sub(r"[:(,].*", "", part).strip() for part in summary.split(" · ")] == [
         "4 points of 8 runs", "1 still to come", "1 ended without a result",
-        "1 older run of the same setup and seed left out", "1 left out", "1 collapsed",
+        "1 older run of the same setup and seed left out", "1 left out", "1 learned nothing",
     ]  # fmt: skip
 
 

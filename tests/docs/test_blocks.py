@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import re
@@ -9,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from isoviz.__main__ import build_parser
 from isoviz.demo import bundled_model_dir
 from isoviz.jobs.processes import share_cores
+from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
 from tests.docs.pages import PAGES, Block, blocks
 from tests.forked import Command
@@ -31,6 +35,8 @@ BLOCKS = [block for page in PAGES for block in blocks(page)]
 RUNNABLE = [block for block in BLOCKS if block.language in (SHELL, PYTHON) or "title=" in block.options]
 PLAIN = re.compile(r"isoviz [^|&;<>$`*~!]+")
 """A line that needs no shell."""
+SLOW = re.compile(r"isoviz (train|sweep|study|report|runs|ruler|frontier|export|upgrade|compare)|--task|--model")
+"""In a shell block: it reads models, trains or starts many commands, and is nightly. `make test` parses its lines."""
 SMALL = ("--task", "demo/acceptability", "--epochs", "1", "--max-train", "64", "--max-eval", "128")
 SMALLER = {"train": "--max-train 64 --max-eval 100 --epochs 1", "measure": "--max-eval 100", "ruler": "--max-eval 100"}
 """Verb → what a page's command that reads a whole task gets in addition; the last of two equal options counts."""
@@ -62,12 +68,22 @@ class Lab:
         }
         share_cores(self.environment)  # must be known before torch is imported
         _write_files(folder)
+        self.words = {
+            "RUN_ID": lambda: next(self.runs),
+            "EXPERIMENT": lambda: shlex.quote(str(self.finished[0].group)),
+        }
+
+    @functools.cached_property
+    def finished(self) -> list[RunRow]:
+        """Trained where a block names one."""
         self.isoviz("sweep", *SMALL, "--method", "istar", "--grid", "lam=-1,1", "--seeds", "0")
         self.isoviz("train", *SMALL, "--seeds", "7", "--queue")
         with closing(Store(self.home)) as store:
-            finished = store.list(status="finished")
-        runs = itertools.cycle(row.id for row in finished)
-        self.words = {"RUN_ID": lambda: next(runs), "EXPERIMENT": lambda: shlex.quote(str(finished[0].group))}
+            return store.list(status="finished")
+
+    @functools.cached_property
+    def runs(self) -> Iterator[str]:
+        return itertools.cycle(row.id for row in self.finished)
 
     def isoviz(self, *arguments: str) -> None:
         """The test fails where the command fails."""
@@ -139,11 +155,28 @@ def here(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
     return lab
 
 
+def is_nightly(block: Block) -> bool:
+    """README's always run."""
+    return "tutorials" in block.name or (
+        block.language == SHELL and "README" not in block.name and SLOW.search(block.text) is not None
+    )
+
+
+def test_the_parser_knows_every_option() -> None:
+    texts = [block.text.replace("\\\n", " ") for block in RUNNABLE if block.language == SHELL]
+    lines = [line for text in texts for line in text.splitlines() if PLAIN.fullmatch(line)]
+    assert len(lines) > 60
+    for line in lines:
+        words = shlex.split(line, comments=True)[1:]
+        if words and not Path(words[0]).suffix:
+            build_parser(words).parse_args(words)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "block",
     [
-        pytest.param(block, id=block.name, marks=[pytest.mark.nightly] if "tutorials" in block.name else [])
+        pytest.param(block, id=block.name, marks=[pytest.mark.nightly] if is_nightly(block) else [])
         for block in RUNNABLE
     ],
 )

@@ -23,6 +23,7 @@ from isoviz.models.adapter import HeadedModel, load_network
 from isoviz.models.objectives import Objective
 from isoviz.tasks.protocol import HeadKind
 from isoviz.training.optimisation import make_optimizer
+from tests import nightly
 from tests.tiny import TinyModels
 from tests.training import running
 from tests.training.running import run
@@ -31,6 +32,8 @@ SLUGS = list(methods.catalogue())
 every_method = pytest.mark.parametrize("slug", SLUGS)
 PARAMS: dict[str, dict[str, object]] = {"isolayer": {"layer_epochs": 4, "layer_batch": 16}}
 """What keeps a method's tests short; all else is its default."""
+OF_THE_NIGHT = {"cosreg", "flow", "gor", "isolayer", "sigreg", "simcse", "spectrum_exp", "spectrum_pol", "vicreg"}
+"""Methods whose short training is nightly; `make test` has it of a loss, of a transform and of each new method."""
 
 
 KINDS = [(slug, kind) for slug in SLUGS for kind in methods.get(slug).kinds]
@@ -234,7 +237,7 @@ def final(kind: type[Method], events: list[Any], measure: str, cloud: str = "") 
     return measured.isotropy.cloud(cloud or ("head" if changes_input(kind) else "layers")).number(measure)
 
 
-@every_method
+@pytest.mark.parametrize("slug", nightly.cases(SLUGS, always={*SLUGS} - OF_THE_NIGHT))
 def test_its_declared_effects_are_seen(tmp_path, slug):
     """On the bundled encoder."""
 

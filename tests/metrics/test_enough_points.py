@@ -63,7 +63,9 @@ def worst_error(metric, share, dims, truth=None):
 
 def with_bias(kind):
     chosen = [metrics.get(slug) for slug in TRUTH if metrics.get(slug).enough.bias == kind]
-    return pytest.mark.parametrize("metric", chosen, ids=[m.slug for m in chosen])
+    slow = {"marks": pytest.mark.nightly}
+    cases = [pytest.param(m, id=m.slug, **(slow if m.cost == "pairs" else {})) for m in chosen]
+    return pytest.mark.parametrize("metric", cases)
 
 
 @with_bias("falls")

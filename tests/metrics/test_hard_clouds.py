@@ -36,8 +36,10 @@ def expected(points: np.ndarray) -> dict[str, float]:
     ratio = values.sum() ** 2 / (values**2).sum()
     shares = values / values.sum()
     wide = values[values > 2.0**-38 * values[0]]
-    left_out = min(len(wide), 100) // 10
-    ranks = np.arange(left_out + 1, min(len(wide) - left_out, 100) + 1)
+    possible = min(n - 1, d)
+    size = possible if possible - len(wide) <= min(possible, 100) // 10 else len(wide)
+    left_out = min(size, 100) // 10
+    ranks = np.arange(left_out + 1, min(size - left_out, 100) + 1)
     slope = np.polyfit(np.log(ranks), np.log(wide[ranks - 1]), 1, w=ranks**-0.5)[0] if len(wide) > 1 else np.nan
     spread = centred.std(axis=0)
     varies = spread > 1e-12 * spread.max()

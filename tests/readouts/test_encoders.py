@@ -14,6 +14,7 @@ from scipy import stats
 import isoviz
 from isoviz.errors import InputError
 from isoviz.readouts import encoders
+from isoviz.readouts.slices import Slicing
 from isoviz.vectors import VectorSet
 from tests.readouts.searches import Made, made
 
@@ -71,6 +72,25 @@ def test_without_shared_documents_it_is_the_paired_t_test() -> None:
     assert sorted(one.p_holm or 0 for one in found.differences) == pytest.approx(
         [2 * low, max(2 * low, high)], rel=1e-4
     )
+
+
+def test_slices_of_questions_are_compared_with_the_rest() -> None:
+    search = made(seed=2)
+    relevance = search.relevance[search.relevance[:, 2] == 2]
+    codes = np.arange(60) % 3
+    by = Slicing(codes, ["short", "middle", "long"])
+    found = isoviz.compare({"a": search.seen(0.0), "b": search.seen(0.4)}, relevance, by=by)
+    alone = search._replace(relevance=relevance)
+    change = by_hand(alone, 0.4)[:, 0] - by_hand(alone, 0.0)[:, 0]
+    assert [one.slice for one in found.slices] == by.names
+    for code, one in enumerate(found.slices):
+        own = change[codes == code]
+        ends = stats.ttest_1samp(own, 0).confidence_interval(0.95)
+        assert one.measure == "b, change of nDCG@10" and one.n == 20
+        assert (one.value, one.rest) == pytest.approx((own.mean(), change[codes != code].mean()), abs=1e-6)
+        assert (one.low, one.high) == pytest.approx(tuple(ends), abs=1e-5)
+    with pytest.raises(InputError, match="by: slices are of questions"):
+        isoviz.compare({name: (search.seen(0.0)[0], None) for name in "ab"}, by=by)
 
 
 def verdict(change: np.ndarray, groups: np.ndarray | None = None, margin: float = 0.01) -> encoders.Difference:

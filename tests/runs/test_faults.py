@@ -25,6 +25,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return faults.undisturbed(faults.config(METHOD), tmp_path_factory.mktemp("whole"))
 
 
+@pytest.mark.nightly
 def test_killed_command_is_resumed_at_once_to_the_same_numbers(local: Store, expected: list[dict[str, Any]]) -> None:
     outcome = faults.killed_commands(local, METHOD, 1, expected, random.Random(1))
     assert outcome.same and outcome.faults, outcome

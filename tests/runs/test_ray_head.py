@@ -114,6 +114,7 @@ def test_options_and_stores_that_a_cluster_cannot_use(
         RayTasks(store)
 
 
+@pytest.mark.nightly
 def test_a_run_waits_in_the_queue_until_a_task_begins(store: Store) -> None:
     first, second = store.create([RunConfig(params=LONG, seed=seed) for seed in range(2)])
     with Head(cpus=1) as head, submitting(store, head):

@@ -6,11 +6,12 @@ import pytest
 from sqlalchemy import text
 
 from isoviz.errors import InputError
+from isoviz.runs.comparisons.comparing import why_excluded
 from isoviz.runs.rows import UnreadableRunError
 from isoviz.runs.store import Store
 from isoviz.runs.summaries import RunSummary, summary_of
 from tests.dashboard.made_up import config as resolved
-from tests.dashboard.made_up import fail, finish
+from tests.dashboard.made_up import fail, finish, result, started
 from tests.runs.conftest import Make
 
 
@@ -48,11 +49,25 @@ def test_columns_match_the_complete_run(store: Store) -> None:
     fail(store, resolved(seed=2), diverge=True)
     for row in store.list():
         from_events, from_columns = summary_of(row), only(store, row.id)
-        beside = {"numbers", "eval_rows", "notes"}  # these are of events that the row does not hold
+        beside = {"numbers", "eval_rows", "notes", "steps"}  # these are of events that the row does not hold
         assert {name: value for name, value in vars(from_columns).items() if name not in beside} == {
             name: value for name, value in vars(from_events).items() if name not in beside
         }
         assert {kind: of for kind, of in from_columns.numbers.items() if kind != "baseline"} == from_events.numbers
+
+
+def test_what_learned_nothing_in_few_steps_is_undertrained(store: Store) -> None:
+    for seed, steps in enumerate((49, 50)):
+        (run,) = store.create([resolved(seed=seed)])
+        store.claim("test", "cpu", id=run)
+        begun = started().model_copy(update={"total_steps": steps})
+        store.append(run, [begun, result(0.5, 0.25, collapsed="predicts one class")])
+    few, enough = sorted(store.list(), key=lambda row: row.config.seed)
+    assert few.left_out == "undertrained: predicts one class after 49 steps; train longer"
+    assert enough.left_out == "collapsed: predicts one class"
+    for row in (few, enough):
+        assert only(store, row.id).left_out == row.left_out
+        assert why_excluded(row, "accuracy") == row.left_out and why_excluded(row, "isoscore_star") == ""
 
 
 def test_filters_and_pages_are_of_the_database(store: Store, config: Make) -> None:

@@ -85,6 +85,7 @@ def test_stopped_in_mid_epoch_by_any_method(tiny_models, cola, tmp_path, slug):
     assert_same(tmp_path / "whole", tmp_path / "parts", uninterrupted, first, second)
 
 
+@pytest.mark.nightly
 def test_stopped_anywhere_else(istar, tmp_path):
     """While loading, before the first step, at an epoch's end, while evaluating: again and again in one run."""
     cfg, whole, uninterrupted = istar
@@ -160,6 +161,7 @@ execute(Store(sys.argv[1]), sys.argv[2], train=killed)
 """
 
 
+@pytest.mark.nightly
 def test_killed_between_two_checkpoints(istar, tmp_path):
     """Every step leaves a checkpoint. Killed after a step and before its checkpoint, no event is lost and none is twice."""
     cfg, whole, uninterrupted = istar

@@ -44,6 +44,8 @@ export class Lessons {
     this.drawList();
     this.announcePlace();
     this.playground = new Playground(this.stage, { words: this.words, state: { ...lesson.states[0], hidden: GUIDED } });
+    // a cloud that a lesson moves away leaves the origin at one scale
+    this.playground.parts.before.room = 2.2 * Math.max(...lesson.states.map(({ shift = 0, scale = 1 }) => shift * scale));
     this.stage.addEventListener("playground:change", () => this.followNumbers());
     for (let k = 0; k < this.step; k += 1) {
       await this.moveTo(k, false);

@@ -14,6 +14,7 @@ export class CloudView {
     this.element = make("figure", "ivp-cloud", make("figcaption", "ivp-caption", title), this.canvas);
     this.pen = this.canvas.getContext("2d");
     [this.yaw, this.pitch, this.reach] = [0.6, 0.35, null];
+    this.room = null; // half the length of the axes at least; null: by the controls that are shown
     this.sprites = new Map();
     this.listen();
   }
@@ -92,7 +93,8 @@ export class CloudView {
     for (let i = 0; i < coordinates.length; i += step) lengths.push(Math.hypot(coordinates[i], coordinates[i + 1], this.state.view === "plane" ? 0 : coordinates[i + 2]));
     lengths.sort((a, b) => a - b);
     const { hidden, scale } = this.state;
-    const extent = 1.05 * Math.max(lengths[Math.floor(0.97 * (lengths.length - 1))] || 1, hidden?.includes("spectrum") && !hidden.includes("shift") ? SHIFTED * scale : 0);
+    const room = this.room ?? (hidden?.includes("spectrum") && !hidden.includes("shift") ? SHIFTED * scale : 0);
+    const extent = 1.05 * Math.max(lengths[Math.floor(0.97 * (lengths.length - 1))] || 1, room);
     if (this.targetReach && extent <= this.targetReach && extent >= 0.55 * this.targetReach) return this.targetReach;
     const unit = 10 ** Math.floor(Math.log10(extent));
     this.targetReach = unit * ROUND_STEPS.find((multiple) => multiple * unit >= extent * 0.999);

@@ -168,7 +168,7 @@ export function* spectrumNumbers(cloud) {
   const total = values.reduce((sum, value) => sum + value, 0);
   let sum = 0;
   const curve = Float64Array.from(values, (value) => (sum += value) / total).subarray(0, Math.min(n, d));
-  const decay = decayOf(values.filter((value) => value > NARROW ** 2 * values[0]));
+  const decay = decayOf(values, values.filter((value) => value > NARROW ** 2 * values[0]).length, Math.min(n - 1, d));
   if (decay === null) problems.alpha_req = "the points vary in one direction only";
   const count = found.vectors.length / size;
   const axes = small ? yield* productOf(rowsOf(found.vectors, count, n), columnsOf(cloud.points, n, d, cloud.mean)) : found.vectors;

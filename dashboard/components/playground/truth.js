@@ -48,7 +48,7 @@ export function trueNumbers(state, covariance, values, rotated) {
     participation_ratio: ratio,
     ev_1: values[0] / trace,
     effective_rank: entropyRank(values),
-    alpha_req: decayOf(values.subarray(0, rank)),
+    alpha_req: decayOf(values, rank, d),
     rogue_share: largestOnDiagonal(rotated, d) / trace,
     abs_correlation: meanCorrelation(rotated, d),
     rankme: centredAtOrigin ? entropyRank(values.map(Math.sqrt)) : null,
@@ -80,11 +80,12 @@ export function entropyRank(values) {
   return Math.exp(entropy);
 }
 
-// α of the power law of positive values in descending order: weighted least squares of log λ on log rank, as in isoviz/metrics/power_law.py.
-export function decayOf(values) {
-  const last = Math.min(values.length, 100);
-  const leftOut = Math.floor(last / 10);
-  const used = values.subarray(leftOut, Math.min(values.length - leftOut, 100));
+// α of the power law of values in descending order, `count` of which are above rounding errors and `possible` could be: weighted least
+// squares of log λ on log rank, as in isoviz/metrics/spectrum.py.
+export function decayOf(values, count, possible) {
+  const size = possible - count <= Math.floor(Math.min(possible, 100) / 10) ? possible : count;
+  const leftOut = Math.floor(Math.min(size, 100) / 10);
+  const used = values.subarray(leftOut, Math.min(size - leftOut, 100));
   if (used.length < 2) return null;
   const ranks = Array.from(used, (_, i) => leftOut + i + 1);
   const middle = sumOf(ranks.map((rank) => Math.log(rank) / rank)) / sumOf(ranks.map((rank) => 1 / rank));

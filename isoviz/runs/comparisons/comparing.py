@@ -36,8 +36,8 @@ def compare(
     """Compare runs by one setting, in one part per model and task.
 
     Seeds are paired if the runs of a seed share the order of their training rows and their new weights. Runs that did not
-    finish, diverged, collapsed or lack the value are excluded and listed. If a seed ran more than once, its newest finished run
-    counts.
+    finish, diverged or lack the value are excluded and listed, and from comparisons of a task metric those that learned nothing.
+    If a seed ran more than once, its newest finished run counts.
 
     Args:
         rows: finished or not, possibly of several models and tasks.
@@ -156,8 +156,8 @@ def why_excluded(row: RunRow, metric: str) -> str:
     if row.status != "finished":
         message = str((row.error or {}).get("message") or "")
         return f"{row.status}: {message}" if message else row.status
-    if row.collapsed:
-        return f"collapsed: {row.collapsed}"
+    if row.left_out and row.result is not None and metric in row.result.metrics:
+        return row.left_out  # its isotropy counts: a collapse is seen by it
     return f"{metric} is undefined" if value_of(row, metric) is None else ""
 
 
@@ -175,7 +175,7 @@ def _arm(label: str, rows: Sequence[RunRow], metric: str) -> Arm:
     values = {
         seed: value
         for seed, row in sorted(newest.items())
-        if not row.collapsed and (value := value_of(row, metric)) is not None
+        if not why_excluded(row, metric) and (value := value_of(row, metric)) is not None
     }
     mean, sd = mean_sd(values.values())
     interval = intervals.of_mean(list(values.values()))
