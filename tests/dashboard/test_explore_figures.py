@@ -240,12 +240,11 @@ def test_marked_points_stand_out_and_no_point_is_lost(dimensions: int) -> None:
     assert [trace.marker.color.tolist() for trace in scale.data] == [list(range(5, 20)), list(range(5))]
 
 
-def test_density_lines_are_over_the_points_and_clusters_are_named() -> None:
+def test_clusters_are_named() -> None:
     places = np.array([[0.0, 0], [1, 0], [9, 9], [5, 5]])
     names = pd.Series(["1: cat", "1: cat", "2: dog", map_figure.NO_CLUSTER])
-    line = np.array([[0.0, 0], [1, 1], [0, 1], [0, 0]])
-    figure = map_figure.cloud_map(places, ["x", "y"], names, ["a"] * 4, density=[(0.5, [line, line])], named=True)
-    alone, first, second, lines, labels = figure.data
+    figure = map_figure.cloud_map(places, ["x", "y"], names, ["a"] * 4, named=True)
+    alone, first, second, labels = figure.data
     assert (alone.name, alone.marker.color) == (map_figure.NO_CLUSTER, map_figure._OTHER_COLOUR)
-    assert (first.name, second.name) == ("1: cat", "2: dog") and lines.mode == "lines" and len(lines.x) == 10
-    assert np.isnan(lines.x[4]) and list(labels.text) == ["1: cat", "2: dog"] and list(labels.x) == [0.5, 9]
+    assert (first.name, second.name) == ("1: cat", "2: dog")
+    assert list(labels.text) == ["1: cat", "2: dog"] and list(labels.x) == [0.5, 9]
