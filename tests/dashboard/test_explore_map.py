@@ -107,9 +107,6 @@ def test_a_folded_section_computes_nothing_and_keeps_its_fields(
         page.session_state["explore_tab"] = "Rogue dimensions"
         assert errors(page.run()) == [] and len(drawn(page)) == every - 3
         assert "explore_tab" not in page.query_params
-    page = opened(explore_show_figures="true", explore_ev_axis="log axis")  # a link from before there were tabs
-    assert errors(page) == [] and len(drawn(page)) == every and not page.toast
-    assert page.segmented_control(key="explore_ev_axis").value == "log axis"
 
 
 def test_every_point_is_drawn_where_pca_puts_it_and_pictures_name_their_cloud(opened: Opened, view: ViewResult) -> None:
