@@ -143,7 +143,9 @@ def test_a_setting_shared_by_a_task_is_in_its_heading() -> None:
 def test_setups_are_never_averaged_into_one_cell() -> None:
     runs = [run("baseline", 0, 0.5), run("baseline", 0, 0.7, epochs=9), run("isobn", 0, 0.6)]
     table = pivot.made(tables.runs_frame(runs))
-    cells = [cell for line in table.drop(columns=["Settings", "Method"]).to_dict("records") for cell in line.values() if cell]
+    cells = [
+        cell for line in table.drop(columns=["Settings", "Method"]).to_dict("records") for cell in line.values() if cell
+    ]
     assert sorted(cells) == ["0.500", "0.600", "0.700"]
     assert set(table["Settings"]) == {"epochs 3", "epochs 9"}
 

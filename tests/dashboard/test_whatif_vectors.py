@@ -348,22 +348,6 @@ def test_labels_that_arrive_are_judged_and_move_the_curve(open_page: OpenPage) -
     assert "Cross-validated over all 90 labelled rows: k-NN" not in shown and "too small to hold rows back" not in shown
 
 
-def test_labels_added_after_pairs_are_answered_first(open_page: OpenPage) -> None:
-    ids = [str(row) for row in range(1, 91)]
-    pairs = pd.DataFrame({"left": ids[:-1], "right": ids[1:], "score": [float(row % 5) for row in range(89)]})
-    points = RNG.normal(size=(90, 8))
-    key = vectors.keep(VectorSet(points, pd.DataFrame({"id": ids}), pairs, "similarity", name="made"))
-    page = opened(open_page, key, chain="zca:strength=0.5")
-    assert "Judged by scored pairs. Spearman, cosine" in texts(page)
-    content = "label\n" + "\n".join("no" if row % 2 else "yes" for row in range(90))
-    page.file_uploader(key="whatif_add.labels").set_value([("labels.csv", content.encode(), "text/csv")]).run()
-    assert errors(page) == [] and page.selectbox(key="whatif_readout").value == "k-NN accuracy"
-    assert "Judged by labels, with scored pairs in the table below. Cross-validated" in texts(page)
-    labelled = vectors.load(page.query_params["whatif_either"])
-    together = VectorSet(points, labelled.columns, labelled.pairs, "similarity")
-    assert labelled.key != together.key, "the address says which relation is answered"
-
-
 def test_texts_wait_for_an_encoder_and_are_not_asked_for_again(open_page: OpenPage) -> None:
     key = vectors.keep(vectors.from_texts([f"The cat number {row} sleeps." for row in range(30)]))
     page = opened(open_page, key)
