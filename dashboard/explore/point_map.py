@@ -102,7 +102,7 @@ def _section(panes: list[Pane]) -> None:
 def _settings(panes: list[Pane], clouds: list[Cloud]) -> tuple[MapRequest, str]:
     """Fields of the maps' settings; returns them with the name of the colour column."""
     kind_column, size_column, colour_column, points_column, more_column = st.columns(
-        [2, 3, 3, 2, 2], vertical_alignment="bottom"
+        [2, 2, 3, 2, 2], vertical_alignment="bottom"
     )
     with kind_column:
         kind = choice("Map", ["PCA", "UMAP"], PREFIX + "map")
