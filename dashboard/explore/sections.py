@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dashboard.components.cloud_matrix import cloud_matrix
 from dashboard.components.figure import Prepared, draw, prepared
 from dashboard.explore import figures, grid, numbers
-from dashboard.explore.form import PREFIX, Pane, ViewForm, cloud_file, file_name
+from dashboard.explore.form import PREFIX, Pane, ViewForm, cloud_file, file_name, view_names
 from dashboard.shared import downloads, explanations, measures, tables, wording
 from dashboard.shared.forms import choice
 from dashboard.shared.stable import stable
@@ -418,8 +418,7 @@ def output_matrix(panes: list[Pane]) -> None:
 def _block(pane: Pane, view_numbers: list[int], *, alone: bool) -> None:
     output: dict[str, Any] = pane.view.facts["output"]
     if pane.views > 1:
-        views = f"View{'s' if len(view_numbers) > 1 else ''} {', '.join(map(str, view_numbers))}"
-        st.markdown(f"**{views}**: {wording.plain(_model(pane))}")
+        st.markdown(f"**{view_names(view_numbers)}**: {wording.plain(_model(pane))}")
     if "reason" in output:
         reason = output["reason"]
         st.caption(wording.plain(f"{reason[0].upper()}{reason[1:]}."))
