@@ -4,8 +4,8 @@ const TYPES = { f8: Float64Array, f4: Float32Array, i4: Int32Array, u4: Uint32Ar
 const FAINT_OPACITY = 0.2; // factor for the opacity of points outside the selection
 const STRONG_FROM = 128; // points of at least this opacity (of 255) are drawn over fainter ones
 
-// One part per scattergl trace: {trace, x, y, colours (n × 4 bytes: red, green, blue, opacity), size, symbol, path, texts, textRows, describe}.
-// path: see `interpolated`; textRows: rows of the texts, if these are fetched later; describe(i): the tooltip's second line.
+// One part per scattergl trace: {trace, x, y, colours (n × 4 bytes: red, green, blue, opacity), size, symbol, texts, textRows, describe}.
+// textRows: rows of the texts, if these are fetched later; describe(i): the tooltip's second line.
 // unknown: the colour of points without a value, where values set the colour.
 export function pointsOf(figure, unknown) {
   return figure.data.flatMap((trace, index) => {
@@ -15,7 +15,7 @@ export function pointsOf(figure, unknown) {
     const scale = figure.layout.coloraxis;
     const values = typeof marker.color === "string" ? null : numbers(marker.color);
     const describe = (i) => (values ? `${scale.colorbar.title.text} ${Number.isInteger(values[i]) ? count(values[i]) : number(values[i])}` : trace.name);
-    return { trace: index, x, y: numbers(trace.y), colours: coloursOf(marker, x.length, values, scale, rgb(unknown)), size: marker.size, symbol: marker.symbol, path: trace.meta ? Float32Array.from(trace.meta) : null, texts: trace.text ?? [], textRows: trace.customdata ? numbers(trace.customdata) : null, describe };
+    return { trace: index, x, y: numbers(trace.y), colours: coloursOf(marker, x.length, values, scale, rgb(unknown)), size: marker.size, symbol: marker.symbol, texts: trace.text ?? [], textRows: trace.customdata ? numbers(trace.customdata) : null, describe };
   });
 }
 
@@ -28,18 +28,6 @@ export function withoutPoints(figure) {
     return { ...trace, type: "scatter", x: [null], y: [null], text: undefined, hovertemplate: undefined, hoverinfo: "skip", marker: { ...trace.marker, color: colour } };
   });
   return { data, layout: figure.layout };
-}
-
-// The parts with their points at a position along their paths, a frame number that may lie between two frames. A path holds x and y of
-// every point in the first frame, then in the next, and so on.
-export function interpolated(parts, position) {
-  const [before, share] = [Math.floor(position), position - Math.floor(position)];
-  return parts.map((part) => {
-    const step = 2 * part.x.length;
-    const after = share > 0 ? before + 1 : before;
-    const coordinate = (k) => part.path[before * step + k] * (1 - share) + part.path[after * step + k] * share;
-    return { ...part, x: part.x.map((_, i) => coordinate(2 * i)), y: part.y.map((_, i) => coordinate(2 * i + 1)) };
-  });
 }
 
 // The colours of each part, with points outside the polygon faint. No corners: unchanged.

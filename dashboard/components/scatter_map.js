@@ -4,7 +4,6 @@
 
 const SELECTION_DELAY = 400; // milliseconds; see `show`
 const SHAPES = 5000; // up to this many points, a saved picture has one shape per point; beyond, one image
-const FRAME = 900; // milliseconds from one layer of the film to the next
 const REACH = 12; // pixels; the tooltip shows the nearest point within this distance
 
 function onlySelection(before, after) {
@@ -22,13 +21,6 @@ class ScatterMap {
     this.tooltip = root.querySelector(".ivz-map-tooltip");
     this.note = root.querySelector(".ivz-map-note");
     this.parts = [];
-    this.film = root.querySelector(".ivz-map-film");
-    [this.playButton, this.slider, this.layerName] = this.film.children;
-    this.slider.addEventListener("input", () => {
-      this.pause();
-      this.showFrame(Number(this.slider.value));
-    });
-    this.playButton.addEventListener("click", () => (this.playing ? this.pause() : this.play()));
     this.observer = new ResizeObserver(() => this.plotly?.Plots.resize(this.plot));
     this.observer.observe(root);
     root.addEventListener("pointermove", (event) => this.showTooltip(event));
@@ -63,9 +55,6 @@ class ScatterMap {
     this.parts = flat ? pointsOf(figure, this.data.palettes[lookOf(this.root).dark ? "dark" : "light"].at(-1)) : [];
     this.canvas.hidden = !flat;
     this.tooltip.hidden = true;
-    this.film.hidden = !this.data.frames.length;
-    this.pause();
-    this.position = this.data.frame;
     if (flat) {
       this.layer ??= new PaintedPoints(this.canvas);
       this.canvas.layer = this.layer; // for tests and benchmarks
@@ -83,56 +72,7 @@ class ScatterMap {
     this.plotKey = plotKey;
     this.drawn = true;
     this.note.hidden = true;
-    this.showLayer();
     this.repaint();
-  }
-
-  // Shows a frame of the film: only the points move. Colours stay, because a selection belongs to the page's layer.
-  showFrame(position) {
-    this.position = position;
-    this.layer.set((this.parts = interpolated(this.parts, position)), this.layer.colours);
-    this.tooltip.hidden = true;
-    this.showLayer();
-    this.repaint();
-  }
-
-  showLayer() {
-    if (!this.data.frames.length) return;
-    this.slider.max = this.data.frames.length - 1;
-    this.slider.value = this.position;
-    const name = this.data.frames[Math.round(this.position)];
-    this.layerName.textContent = name;
-    this.slider.setAttribute("aria-valuetext", name);
-    const onPageLayer = this.position === this.data.frame; // selections are made on the page's layer only
-    if (this.plot._fullLayout && this.selectable !== onPageLayer) this.plotly.relayout(this.plot, { dragmode: onPageLayer ? "lasso" : "pan" });
-    this.selectable = onPageLayer;
-    this.root.classList.toggle("ivz-map-away", !onPageLayer);
-  }
-
-  play() {
-    const lastFrame = this.data.frames.length - 1;
-    const from = this.position >= lastFrame ? 0 : this.position;
-    let startTime;
-    const step = (now) => {
-      startTime ??= now;
-      const position = Math.min(lastFrame, from + (now - startTime) / FRAME);
-      this.showFrame(position);
-      if (position < lastFrame) this.playing = requestAnimationFrame(step);
-      else this.pause();
-    };
-    this.playing = requestAnimationFrame(step);
-    this.showPlayer();
-  }
-
-  pause() {
-    cancelAnimationFrame(this.playing);
-    this.playing = null;
-    this.showPlayer();
-  }
-
-  showPlayer() {
-    this.playButton.textContent = this.playing ? "❚❚" : "▶";
-    this.playButton.setAttribute("aria-label", this.playing ? "Pause" : "Play");
   }
 
   listen() {
@@ -275,7 +215,6 @@ class ScatterMap {
 
   close() {
     this.closed = true;
-    this.pause();
     clearTimeout(this.redrawTimer);
     this.observer.disconnect();
     this.layer?.close();

@@ -38,8 +38,6 @@ def scatter_map(
     about: str,
     words: str,
     place: Place,
-    frames: Sequence[str] = (),
-    frame: int = 0,
     revision: str,
     height: int,
     solid: bool,
@@ -53,13 +51,12 @@ def scatter_map(
         about: caption of saved files, which describes the cloud.
         words: alternative text.
         place: key of the cloud, with which the browser requests texts that the figure lacks.
-        frames: names of a film's layers; `frame` is the layer that the figure shows.
         solid: three-dimensional, so the user cannot draw around points.
         selection: corners of the current line around points.
         on_drawn: called after the user has drawn another line; `drawn(key)` returns its corners.
     """
     spec = figure.to_json()
-    exported.note(key, ExportedFigure("", spec, words, (about,), of_rows=True, frames=tuple(frames), frame=frame))
+    exported.note(key, ExportedFigure("", spec, words, (about,), of_rows=True))
     _mount(
         key=key,
         data={
@@ -71,8 +68,6 @@ def scatter_map(
             "name": name,
             "about": about,
             "words": words,
-            "frames": list(frames),
-            "frame": frame,
             "texts": f"{path_of(place)}/texts",
             "revision": revision,
             "height": height,

@@ -31,9 +31,7 @@ MEAN_ACTIVATION = Explanation(
     title="Mean activation",
     reading=(
         "The mean of the cloud in each dimension. A cross marks a dimension whose mean is more than three "
-        "standard deviations from the average of all means: a few such dimensions can determine the mean cosine. "
-        "If one mean is at least three times as far from 0 as all others, the axis is cut. A triangle at its "
-        "end then gives the dimension and its mean."
+        "standard deviations from the average of all means: a few such dimensions can determine the mean cosine."
     ),
     formula=r"\bar x_j = \tfrac1n \sum_i x_{ij}, \quad |\bar x_j - m| > 3 s",
     paper="Rudman & Eickhoff 2024, figure 4; the rule of three: Kovaleva et al. 2021.",
@@ -343,88 +341,21 @@ def _drawn(figure: go.Figure, letter: str) -> NDArray[np.float64]:
     return values[np.isfinite(values)]
 
 
-# -------------------------------------------------------------------------------------------------- mean activation
-
-DWARFS = 3.0
-"""The axis is cut below a rogue dimension whose mean is this many times as far from 0 as all others."""
-
-Means = tuple[NDArray[Any], Sequence[int]]
-"""The mean of each dimension (d,), and the rogue dimensions."""
-
-
-def cut_axis(clouds: Sequence[Means]) -> tuple[float, float] | None:
-    """The range of an axis of mean activations that several clouds share, if it is cut below rogue dimensions: below those at
-    least `DWARFS` times as far from 0 as all dimensions that are not rogue. None if there are no such."""
-    means = [np.asarray(mean, dtype=np.float64) for mean, _ in clouds]
-    others = np.concatenate([np.delete(mean, rogue) for mean, (_, rogue) in zip(means, clouds, strict=True)])
-    every = np.concatenate(means)
-    within = every[np.abs(every) < DWARFS * np.abs(others).max(initial=0.0)]
-    if len(within) in (0, len(every)):
-        return None
-    low, high = min(0.0, within.min()), max(0.0, within.max())
-    room = 0.2 * (high - low)  # for the triangles and numbers of dimensions beyond the axis
-    return float(low - room), float(high + room)
-
-
-def beyond(span: tuple[float, float] | None, mean: NDArray[Any], rogue: Sequence[int]) -> list[int]:
-    """The rogue dimensions beyond a cut axis, farthest first."""
-    outside = [] if span is None else [number for number in rogue if not span[0] <= mean[number] <= span[1]]
-    return sorted(outside, key=lambda number: -abs(mean[number]))
-
-
-def mean_activation(mean: NDArray[Any], rogue: Sequence[int], pooling: str, others: Sequence[Means] = ()) -> go.Figure:
-    """The mean of each dimension (d,), rogue dimensions marked with their number; see `cut_axis` for where it is cut.
-
-    Args:
-        others: means and rogue dimensions of other clouds whose figures share the axis.
-    """
+def mean_activation(mean: NDArray[Any], rogue: Sequence[int], pooling: str) -> go.Figure:
+    """The mean of each dimension (d,), rogue dimensions marked with their number."""
     values = np.asarray(mean, dtype=np.float64)
-    span = cut_axis([(mean, rogue), *others])
-    far = beyond(span, values, rogue)
     drawn = _bars(range(len(values)), values, None, pooling_colour(pooling), "dimension %{x}: %{y:.4g}")
     drawn.data[0].update(name="mean", showlegend=True)
-    on_axis = [number for number in rogue if number not in far]
-    if on_axis:
+    if rogue:
         drawn.add_scatter(
-            x=on_axis,
-            y=[float(values[number]) for number in on_axis],
+            x=list(rogue),
+            y=values[list(rogue)].tolist(),
             mode="markers+text",
-            text=[str(number) for number in on_axis],
-            textposition=["top center" if values[number] >= 0 else "bottom center" for number in on_axis],
+            text=[str(number) for number in rogue],
+            textposition=["top center" if values[number] >= 0 else "bottom center" for number in rogue],
             marker={"symbol": "x", "size": 9, "color": theme.MARK},
             name="rogue dimensions",
             hovertemplate="dimension %{x}: %{y:.4g}, rogue by its mean<extra></extra>",
+            cliponaxis=False,
         )
-    if span is not None and far:
-        up = [bool(values[number] > 0) for number in far]
-        ends = [end - 0.03 * side * (span[1] - span[0]) for end, side in ((span[1], 1), (span[0], -1))]
-        drawn.add_scatter(
-            x=far,
-            y=[ends[0] if above else ends[1] for above in up],
-            mode="markers+text",
-            text=[dimension_words(values, number) for number in far],
-            textposition=[_text_position(number, len(values), above) for number, above in zip(far, up, strict=True)],
-            customdata=[float(values[number]) for number in far],
-            marker={
-                "symbol": ["triangle-up" if above else "triangle-down" for above in up],
-                "size": 11,
-                "color": theme.MARK,
-            },
-            name="rogue dimensions beyond the axis",
-            hovertemplate="dimension %{x}: %{customdata:.4g}, beyond the axis<extra></extra>",
-        )
-    title = "mean activation" if span is None else "mean activation (axis cut)"
-    drawn.update_traces(cliponaxis=False, selector={"type": "scatter"})
-    return theme.titled(
-        drawn, "dimension", title, yaxis_range=None if span is None else list(span), bargap=0, showlegend=bool(rogue)
-    )
-
-
-def dimension_words(mean: NDArray[Any], number: int, between: str = ": ") -> str:
-    """A dimension and its mean as text at a mark: `308: −9.13`."""
-    return f"{number}{between}{float(mean[number]):.3g}".replace("-", "−")
-
-
-def _text_position(number: int, count: int, above: bool) -> str:
-    """Position of a text at the end of the axis: inside the axis, next to its bar, and within the sides."""
-    return f"{'bottom' if above else 'top'} {'right' if number < count / 2 else 'left'}"
+    return theme.titled(drawn, "dimension", "mean activation", bargap=0, showlegend=bool(rogue))

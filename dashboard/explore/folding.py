@@ -123,16 +123,11 @@ SECTIONS: Final = (
 )
 """All tabs in their order. To add one, add its line here."""
 TAB: Final = PREFIX + "tab"
-_FORMER: Final = {"rogue": 0, "numbers": 1, "figures": 2, "across": 3, "similarity": 4, "output": 5}
-"""Names of sections in links from before there were tabs (`explore_show_figures=true`)."""
 
 
 @stable
 def tabs(panes: list[Pane], request: MapRequest) -> None:
     """The tabs, of which the address names the open one, and *Share*, which stays in view below them."""
-    for name, index in _FORMER.items():
-        if st.query_params.pop(f"{PREFIX}show_{name}", "") == "true":
-            st.session_state.setdefault(TAB, SECTIONS[index].title)
     shown = [section for section in SECTIONS if section.applies(panes)]
     drawn = choosing.tabs([section.title for section in shown], TAB)
     for section in shown:

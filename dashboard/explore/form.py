@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.inputs import model_form, vectors_form
 from dashboard.inputs.data_form import data_field
-from dashboard.shared import examples, forms, reading, resources, wording
+from dashboard.shared import downloads, examples, forms, reading, resources, wording
 from dashboard.shared.stable import stable
 from isoviz import tasks
 from isoviz.config import RunConfig
@@ -402,9 +401,8 @@ def file_name(pane: Pane) -> str:
     """File name, without extension, for downloads of a view."""
     assert pane.form.request is not None
     request = pane.form.request
-    names = (request.model, request.task) if pane.form.own_set is None else (request.model, pane.form.own_set.name)
-    parts = (re.sub(r"[^\w.=+-]", "-", name).strip("-.") for name in names if name)
-    return "-".join(("explore", *parts, request.split))
+    data = request.task if pane.form.own_set is None else pane.form.own_set.name
+    return downloads.file_name("explore", request.model, data, request.split)
 
 
 def cloud_file(pane: Pane, what: str) -> str:

@@ -28,7 +28,6 @@ from isoviz.jobs.queue import JobState
 TICK = 0.5
 """Seconds between checks of running jobs."""
 POINTS = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 200_000)
-FILM = "layer film"
 _WAITING = PREFIX + "waiting"
 _REQUEST = PREFIX + "laid_out"
 
@@ -55,19 +54,18 @@ def _section(panes: list[Pane]) -> None:
         shared = _axes_shared(len(panes))
         with st.container(horizontal=True, vertical_alignment="bottom"):
             search = points.search_field()
-            contours = not request.film and _contours_field(request)
         lines = points.sentence_field(panes)
     for each in shown:
         each.sentences = points.embed_sentences(each.pane, lines)
         each.layout = layout_of(each.pane, each.cloud, request)
         each.placed = own_places(each, request)
     points.mark(shown, search)
-    known = [each.layout.extent for each in shown if isinstance(each.layout, Layout)]
+    known = [each.layout.coordinates for each in shown if isinstance(each.layout, Layout)]
     room = np.concatenate(known) if shared and known else None
     for each, column in zip(shown, st.columns(len(panes), gap="medium"), strict=True):
         with column:
             if isinstance(each.layout, Layout):
-                picture(each, each.layout, request, colour, contours, room)
+                picture(each, each.layout, request, colour, room)
             elif isinstance(each.layout, JobState):
                 job_progress.in_place(MAP, each.layout, "UMAP", key=each.pane.prefix + "map_again")
             else:
@@ -83,8 +81,6 @@ def _section(panes: list[Pane]) -> None:
         stop(pending_umaps)
     with grid.details("map_help"), st.container(horizontal=True):
         explanations.show(map_figure.EXPLANATIONS[request.kind])
-        if request.film:
-            explanations.show(map_figure.FILM, "How layers are aligned")
         if colour == CLUSTERS:
             explanations.show(map_figure.CLUSTERS, "How clusters are found")
     for each in shown:
@@ -106,17 +102,12 @@ def _section(panes: list[Pane]) -> None:
 def _settings(panes: list[Pane], clouds: list[Cloud]) -> tuple[MapRequest, str]:
     """Fields of the maps' settings; returns them with the name of the colour column."""
     kind_column, size_column, colour_column, points_column, more_column = st.columns(
-        [2, 3, 3, 2, 2], vertical_alignment="bottom"
+        [2, 2, 3, 2, 2], vertical_alignment="bottom"
     )
     with kind_column:
         kind = choice("Map", ["PCA", "UMAP"], PREFIX + "map")
     with size_column:
-        size = choice(
-            "Dimensions",
-            ["2-D", "3-D", *([FILM] if all(len(pane.layers) > 1 for pane in panes) else [])],
-            PREFIX + "size",
-            f"{FILM}: one map in two dimensions that moves from layer to layer.",
-        )
+        size = choice("Dimensions", ["2-D", "3-D"], PREFIX + "size")
     with points_column:
         most = st.selectbox(
             "Points drawn",
@@ -138,7 +129,7 @@ def _settings(panes: list[Pane], clouds: list[Cloud]) -> tuple[MapRequest, str]:
         metric = st.selectbox("Distance", maps.METRICS, key=PREFIX + "umap_metric", bind="query-params")
     laid: maps.Kind = "umap" if umap else "pca"
     dimensions = 3 if size == "3-D" else 2
-    return MapRequest(laid, dimensions, int(most), int(near), float(dist), metric, film=size == FILM), colour
+    return MapRequest(laid, dimensions, int(most), int(near), float(dist), metric), colour
 
 
 def _colour_field(clouds: list[Cloud], predicted: bool) -> str:
@@ -155,19 +146,6 @@ def _colour_field(clouds: list[Cloud], predicted: bool) -> str:
     options = [*dict.fromkeys([*order, *names]), CLUSTERS, UNCOLOURED]
     hint_shown = None if predicted else hint
     return str(st.selectbox("Colour by", options, key=PREFIX + "colour", bind="query-params", help=hint_shown))
-
-
-def _contours_field(request: MapRequest) -> bool:
-    """Field: draw lines of equal density."""
-    flat = request.dimensions == 2
-    enabled = st.toggle(
-        "Density lines",
-        key=PREFIX + "density",
-        bind="query-params",
-        disabled=not flat,
-        help="Lines that enclose 90, 70, 50, 30 and 10 % of the points." if flat else "For maps in two dimensions.",
-    )
-    return enabled and flat
 
 
 @stable
@@ -188,12 +166,7 @@ def layout_of(pane: Pane, cloud: Cloud, request: MapRequest) -> Layout | JobStat
     """The map, the state of its job, or the error."""
     key = f"{pane.view.folder.name[:8]}{request.key(pane.layer, pane.pooling)[:8]}"
     places = maps.sampled(len(cloud.points), request)
-    layer_index = pane.layers.index(pane.layer) if request.film else 0
     try:
-        if request.kind == "pca" and request.film:
-            aligned = _aligned(pane.view.folder.name, tuple(pane.layers), pane.pooling, request)
-            film = np.stack([layer.coordinates for layer in aligned])
-            return Layout(film[layer_index], places, ["aligned PC 1", "aligned PC 2"], aligned[layer_index], key, film)
         if request.kind == "pca":
             pca = _pca(pane.view.folder.name, pane.layer, pane.pooling, request)
             axes = [
@@ -209,9 +182,6 @@ def layout_of(pane: Pane, cloud: Cloud, request: MapRequest) -> Layout | JobStat
     if state.status != "done" or state.result is None:
         return state
     axes = [f"UMAP {number}" for number in range(1, request.dimensions + 1)]
-    if request.film:
-        film = state.result.arrays["coordinates"]
-        return Layout(film[layer_index], places, axes, None, key, film)
     return Layout(state.result.arrays["coordinates"], places, axes, None, key)
 
 
@@ -221,31 +191,14 @@ def _pca(key: str, layer: int, pooling: str, request: MapRequest) -> maps.PCAMap
     return maps.pca(every[maps.sampled(len(every), request)], request.dimensions)
 
 
-@st.cache_resource(show_spinner=False, max_entries=8, ttl=1800)
-def _aligned(key: str, layers: tuple[int, ...], pooling: str, request: MapRequest) -> list[maps.PCAMap]:
-    clouds = [cloud_points(key, layer, pooling).points for layer in layers]
-    places = maps.sampled(len(clouds[0]), request)
-    return maps.aligned_pca([cloud[places] for cloud in clouds])
-
-
 def _map_request(pane: Pane, request: MapRequest) -> dict[str, Any]:
-    map_request = {
-        "view": pane.view.folder.name,
-        "layer": pane.layer,
-        "pooling": pane.pooling,
-        "map": request.as_json(),
-    }
-    if request.film:  # one result for all layers
-        map_request |= {"layer": pane.layers[0], "layers": pane.layers}
-    return map_request
+    return {"view": pane.view.folder.name, "layer": pane.layer, "pooling": pane.pooling, "map": request.as_json()}
 
 
 def own_places(shown: Shown, request: MapRequest) -> NDArray[np.floating] | JobState | None:
     """Coordinates of the user's sentences in the map, or the state of their job; None without sentences or a map."""
     layout = shown.layout
     if shown.embedded is None or not isinstance(layout, Layout):
-        return None
-    if layout.film is not None:  # they would not move with the other points
         return None
     embedded = shown.embedded.arrays["points"]
     if layout.pca is not None:
@@ -307,14 +260,11 @@ def _clusters(key: str, _layout: Layout, _cloud: Cloud) -> pd.Series:
     return pd.Series([*names, map_figure.NO_CLUSTER], name=CLUSTERS).iloc[labels]
 
 
-def picture(
-    shown: Shown, layout: Layout, request: MapRequest, colour: str, contours: bool, room: NDArray[Any] | None
-) -> None:
+def picture(shown: Shown, layout: Layout, request: MapRequest, colour: str, room: NDArray[Any] | None) -> None:
     """The map with its caption and downloads.
 
     Args:
         colour: the column that colours the points, or `CLUSTERS`.
-        contours: draw lines of equal density.
         room: points that determine the axes' ranges; None for the map's own points.
     """
     pane, cloud, marks, large = shown.pane, shown.cloud, shown.marks, grid.is_large("map")
@@ -331,12 +281,10 @@ def picture(
         [cloud.texts[place] for place in layout.rows] if count <= maps.MOST_FITTED else layout.rows,
         own=own,
         own_texts=[] if own is None or shown.embedded is None else points.labels(shown.embedded),
-        range_of=layout.extent if room is None else room,
-        film=layout.film,
-        equal=(request.kind == "pca" or request.film) and pane.views == 1,
+        range_of=layout.coordinates if room is None else room,
+        equal=request.kind == "pca" and pane.views == 1,
         compact=pane.views > 1 or not large,
-        density=maps.density_lines(layout.coordinates) if contours else (),
-        named=colour == CLUSTERS and not request.film,
+        named=colour == CLUSTERS,
         marked=None if marks is None or (line and not marks.search) else marks.points,
     )
     if not large and request.dimensions == 2:  # the toolbar has a row of its own, so the legend has room above
@@ -348,8 +296,6 @@ def picture(
         many += f" drawn at random with seed {request.seed} from {kept_of}{pane.entry.n:,}"
     words = f"View {pane.number}: {pane.where}" if pane.views > 1 else pane.where.capitalize()
     words = words.replace(f"{pane.pooling}, ", f"{pane.pooling}; ") + f"{many}, d = {pane.entry.d}"
-    if request.film and request.kind == "pca":
-        words += "; each layer is scaled to the same size and rotated to match the previous one"
     if request.kind == "pca" and count > maps.MOST_FITTED:
         words += f"; axes from {maps.MOST_FITTED:,} of them"
     if colour != UNCOLOURED and column is None:
@@ -369,8 +315,6 @@ def picture(
         ),
         words=f"{request.kind.upper()} map of {words}, coloured by {colour}",
         place=pane.place,
-        frames=[f"layer {number}" for number in pane.layers] if request.film else (),
-        frame=pane.layers.index(pane.layer) if request.film else 0,
         revision=layout.key,
         height=(380 if pane.views > 1 else 560) if large else grid.height("map"),
         solid=request.dimensions == 3,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,8 +23,6 @@ from isoviz.exploring.jobs import SENTENCES
 from isoviz.exploring.points import METRICS, Metric, Neighbours, nearest, texts
 from isoviz.jobs.queue import JobState
 from isoviz.jobs.results import Result
-
-_FAR: Final = 6.0  # median distances from the centre of a layer; no point of a Gaussian cloud of 200,000 is as far
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,6 @@ class Layout:
         axes: titles of the axes.
         pca: projection for further points; None for UMAP.
         key: key of cloud and settings.
-        film: (layers, m, 2) the same points in all layers, aligned.
     """
 
     coordinates: NDArray[np.floating]
@@ -62,16 +59,6 @@ class Layout:
     axes: list[str]
     pca: maps.PCAMap | None
     key: str
-    film: NDArray[np.floating] | None = None
-
-    @property
-    def extent(self) -> NDArray[np.floating]:
-        """The points that determine the axes' ranges. Of a film: those of all layers without far outliers, because one layer's
-        outliers would make the other layers too small to read."""
-        if self.film is None:
-            return self.coordinates
-        distance = np.linalg.norm(self.film - np.median(self.film, axis=1, keepdims=True), axis=2)
-        return self.film[distance <= _FAR * np.median(distance, axis=1, keepdims=True)]
 
 
 def cloud_of(pane: Pane) -> Cloud:

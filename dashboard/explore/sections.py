@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dashboard.components.cloud_matrix import cloud_matrix
 from dashboard.components.figure import Prepared, draw, prepared
 from dashboard.explore import figures, grid, numbers
-from dashboard.explore.form import PREFIX, Pane, ViewForm, cloud_file, file_name
+from dashboard.explore.form import PREFIX, Pane, ViewForm, cloud_file, file_name, view_names
 from dashboard.shared import downloads, explanations, measures, tables, wording
 from dashboard.shared.forms import choice
 from dashboard.shared.stable import stable
@@ -321,22 +321,12 @@ def _sigma(pane: Pane, panes: list[Pane], _: bool) -> Drawn:
     return figures.sigma_histogram(sigma, pane.pooling, others), alt_text, ""
 
 
-def _mean(pane: Pane, panes: list[Pane], _: bool) -> Drawn:
+def _mean(pane: Pane, _: list[Pane], __: bool) -> Drawn:
     (mean,), rogue = _arrays([pane], "mean"), _rogue_by_mean(pane)
     if mean is None:
         return None, "", ""
-    others = [other for other in panes if other is not pane]
-    clouds = [
-        (of, _rogue_by_mean(each)) for each, of in zip(others, _arrays(others, "mean"), strict=True) if of is not None
-    ]
     caption = f"rogue dimensions by mean: {', '.join(map(str, rogue))}" if rogue else "no rogue dimension by mean"
-    if (span := figures.cut_axis([(mean, rogue), *clouds])) is not None:
-        beyond = figures.beyond(span, mean, rogue)
-        ends = f"{wording.number(span[0], 3)} to {wording.number(span[1], 3)}"
-        reason = "to keep the rest readable" if beyond else "to fit the rogue dimensions of another view"
-        listed = [f"dimension {figures.dimension_words(mean, number, ' at ')}" for number in beyond]
-        caption += f"; the axis is cut to {ends}, {reason}" + (f"; beyond it: {', '.join(listed)}" if beyond else "")
-    figure = figures.mean_activation(mean, rogue, pane.pooling, clouds)
+    figure = figures.mean_activation(mean, rogue, pane.pooling)
     return figure, f"Mean activation of {len(mean)} dimensions; {caption}", caption[0].upper() + caption[1:] + "."
 
 
@@ -428,8 +418,7 @@ def output_matrix(panes: list[Pane]) -> None:
 def _block(pane: Pane, view_numbers: list[int], *, alone: bool) -> None:
     output: dict[str, Any] = pane.view.facts["output"]
     if pane.views > 1:
-        views = f"View{'s' if len(view_numbers) > 1 else ''} {', '.join(map(str, view_numbers))}"
-        st.markdown(f"**{views}**: {wording.plain(_model(pane))}")
+        st.markdown(f"**{view_names(view_numbers)}**: {wording.plain(_model(pane))}")
     if "reason" in output:
         reason = output["reason"]
         st.caption(wording.plain(f"{reason[0].upper()}{reason[1:]}."))

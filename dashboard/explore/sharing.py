@@ -108,12 +108,4 @@ def python(pane: Pane, measure: str, request: MapRequest) -> str:
         f"print({number}, view.array({cloud}, 'ev')[:5])  # {measure}, explained variance",
         f"coordinates = maps.coordinates(points, maps.MapRequest({settings}))",
     ]
-    if request.film:
-        drawn_points = "layer[maps.sampled(len(layer), request)]"
-        call = f"maps.aligned_{request.kind}([{drawn_points} for layer in layers]{', request' if request.kind == 'umap' else ''})"
-        lines[-1:] = [
-            f"request = maps.MapRequest({settings})",
-            f"layers = [view.points(number, {pane.pooling!r}) for number in {pane.layers!r}]",
-            f"film = {call}",
-        ]
     return "\n".join(lines)

@@ -169,42 +169,19 @@ def _cell(value: object, places: int | None) -> tuple[str, bool]:
 
 
 def figure_spec(entry: ExportedFigure, *, texts: bool = True) -> dict[str, Any]:
-    """The figure for plotly.js: a film as frames, few points without WebGL, and no texts of rows if they are not wanted."""
+    """The figure for plotly.js: few points without WebGL, and no texts of rows if they are not wanted."""
     spec: dict[str, Any] = json.loads(entry.spec)
-    if entry.frames:
-        _add_frames(spec, entry)
     if entry.of_rows:
         spec["layout"].setdefault("height", _MAP_HEIGHT)
     maps = [trace for trace in spec["data"] if trace["type"] == "scattergl"]
     if sum(len(_array(trace["x"])) for trace in maps) <= _FEW:
-        moving = [trace for frame in spec.get("frames", ()) for trace in frame["data"]]
-        for trace in [*maps, *moving]:
+        for trace in maps:
             trace["type"] = "scatter"
     for trace in spec["data"] if entry.of_rows else ():
         if not texts or isinstance(trace.get("customdata"), dict):  # numbers, with which the app requests texts
             for field in ("text", "hovertext", "customdata", "hovertemplate"):
                 trace.pop(field, None)
     return spec
-
-
-def _add_frames(spec: dict[str, Any], entry: ExportedFigure) -> None:
-    """A film as plotly's frames; `meta` of the layout is the one that the figure shows."""
-    moving = {number: trace for number, trace in enumerate(spec["data"]) if trace.get("meta") is not None}
-    shape = (len(entry.frames), -1, 2)
-    paths = [_array(trace.pop("meta")).reshape(shape).astype(float).round(4) for trace in moving.values()]
-    kinds = [trace["type"] for trace in moving.values()]
-    spec["layout"]["meta"] = entry.frame
-    spec["frames"] = [
-        {
-            "name": name,
-            "traces": list(moving),
-            "data": [
-                {"type": kind, "x": path[layer, :, 0].tolist(), "y": path[layer, :, 1].tolist()}
-                for kind, path in zip(kinds, paths, strict=True)
-            ],
-        }
-        for layer, name in enumerate(entry.frames)
-    ]
 
 
 def _array(values: Any) -> NDArray[Any]:

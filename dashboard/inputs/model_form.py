@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from dashboard.shared import actions, forms, reading, resources, wording
-from isoviz import demo
 from isoviz.errors import AccessError, InputError, IsoVizError
 from isoviz.hub import forget_answers, offline
 from isoviz.models import cache, hub, sources
@@ -108,7 +104,6 @@ def finder(field: str, *, several: bool) -> None:
 
 
 def _here(field: str, several: bool) -> None:
-    _describe_bundled()
     cached = _cached()
     usable = {one.name: one for one in cached if one.problem is None}
     if not cached:
@@ -175,36 +170,6 @@ def _offline(field: str, reason: str) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------- parts
-
-
-def _describe_bundled() -> None:
-    """One line per bundled model."""
-    for name in demo.bundled_models():
-        facts = model_facts(name)
-        st.caption(
-            f"**{wording.plain(name)}** (bundled): a small {facts['family']} for the generated demo tasks, "
-            f"{facts['parameters'] / 1e6:.1f} million parameters, {facts['layers']} layers × {facts['width']} dimensions, "
-            f"{facts['vocabulary']:,} word pieces. For real text, choose another encoder."
-        )
-
-
-@st.cache_data(show_spinner=False)
-def model_facts(name: str) -> dict[str, Any]:
-    """Family, parameters, layers, width and vocabulary of a bundled model, from its configuration and weights file."""
-    from safetensors import safe_open
-
-    folder = demo.bundled_model_dir(name)
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    with safe_open(folder / "model.safetensors", framework="np") as file:
-        count = sum(int(np.prod(file.get_slice(key).get_shape())) for key in file.keys())  # noqa: SIM118 (no mapping)
-    return {
-        "family": config["model_type"].upper(),
-        "parameters": count,
-        # encoder-decoders count encoder and decoder layers separately
-        "layers": config.get("num_hidden_layers") or config["encoder_layers"] + config["decoder_layers"],
-        "width": config.get("hidden_size") or config["d_model"],
-        "vocabulary": config["vocab_size"],
-    }
 
 
 def _pick(label: str, field: str, several: bool, labels: dict[str, str], placeholder: str) -> None:

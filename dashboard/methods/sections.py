@@ -9,7 +9,7 @@ from typing import Any, Final
 import pandas as pd
 import streamlit as st
 
-from dashboard.components.playground.mounted import DESCENTS, descent, playground
+from dashboard.components.playground.mounted import playground
 from dashboard.components.playground.source import TRANSFORMS
 from dashboard.shared import theme
 from dashboard.shared.stable import stable
@@ -185,7 +185,6 @@ def _detail(item: Any, summary: str, facts: Mapping[str, str], transform: str | 
     st.latex(item.equation)
     st.markdown("  \n".join(f"**{plain(name)}:** {plain(text)}" for name, text in facts.items() if text))
     _miniature(transform)
-    _descent(item.slug)
     if hasattr(item, "Params"):
         _parameters(item)
     _traps(getattr(item, "traps", ()))
@@ -277,14 +276,6 @@ def _miniature(transform: str | None) -> None:
         st.markdown("### On a small cloud")
         state = {**_CLOUD, "transforms": [{"slug": transform}]}
         playground(key=f"miniature_{transform}", state=state, linked=False)
-
-
-def _descent(slug: str) -> None:
-    """A small cloud that moves down the penalty's gradient, for methods that only add a penalty."""
-    if slug in DESCENTS:
-        st.markdown("### On a small cloud")
-        st.caption(f"Gradient steps on {DESCENTS[slug]} move 300 points. In training, the task loss moves them too.")
-        descent(slug, key=f"descent_{slug}")
 
 
 def _traps(traps: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Results side by side: one setup per cell, with averages over tasks as in the papers."""
+"""The tasks side by side: one setup per cell, with averages over tasks as in the papers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from dashboard.shared.run_lists import Filter, cached
 from isoviz.statistics import mean_sd
 from isoviz.tasks.metrics import METRICS
 
-SIDES = {"task": "Task", "model": "Model", "label": "Method", "variant": "Parameters"}
-"""Column of `tables.summary` (`label`: method with parameters) → option for the columns of the table."""
-_ROWS = {"model": "Model", "task": "Task", "data": "Data", "label": "Method", "title": "Method", "settings": "Settings"}
+_ROWS = {"model": "Model", "data": "Data", "label": "Method", "settings": "Settings"}
+"""Column of `tables.summary` (`label`: method with parameters) → heading."""
 AVERAGE = "Average"
 
 PIVOT = Explanation(
-    title="Side by side",
+    title="Tasks side by side",
     reading=(
         "Each cell is one setup: the mean of each task's own metric over its seeds, ± a standard deviation. Setups that differ in "
         "anything else get separate rows. The average over tasks, as in the papers, needs all of them; its ± is over the "
@@ -35,38 +34,19 @@ PIVOT = Explanation(
 
 
 def section(chosen: Filter, runs: pd.DataFrame) -> None:
-    """The table, and the field for its columns; empty with a single setup."""
-    labelled = cached(("pivot", chosen), lambda: runs.assign(label=tables.labels(runs)))
-    offered = [name for name in SIDES if labelled[name].nunique() > 1]
-    if not offered or runs["setup"].nunique() < 2:
+    """The table; empty with a single task."""
+    if runs["task"].nunique() < 2:
         return
-    many = runs["task"].nunique() > 1 or runs["model"].nunique() > 1
-    title = "Side by side: models, tasks, methods, parameters"
-    with st.expander(
-        title, icon=":material/pivot_table_chart:", expanded=many, key="results_pivot", on_change="rerun"
-    ) as panel:
-        if not panel.open:
-            return
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            titles = [SIDES[name] for name in offered]
-            across = st.segmented_control(
-                "Columns", titles, default=titles[0], required=True, key="results_columns", bind="query-params"
-            )
-            st.space("stretch")
-            explanations.show(PIVOT)
-        side = next(name for name in offered if SIDES[name] == across)
-        table = cached(("pivot", chosen, side), lambda: made(labelled, side))
+    with st.expander(PIVOT.title, icon=":material/pivot_table_chart:", expanded=True, key="results_pivot"):
+        explanations.show(PIVOT)
+        table = cached(("pivot", chosen), lambda: made(runs))
         warnings = cached(("warnings", chosen), lambda: run_lists.warnings(runs))
-        st.dataframe(
-            table,
-            hide_index=True,
-            placeholder="",
-            alt=f"Mean and standard deviation of each task's metric, one setup per cell, {across} across",
-        )
-        exported.note("results_pivot", ExportedTable(title, table, tuple(warnings)))
+        alt = "Mean and standard deviation of each task's metric, one setup per cell"
+        st.dataframe(table, hide_index=True, placeholder="", alt=alt)
+        exported.note("results_pivot", ExportedTable(PIVOT.title, table, tuple(warnings)))
         caption = "Mean ± sample standard deviation over seeds, by each task's own metric."
         downloads.buttons(
-            downloads.file_name("results", "by", across),
+            downloads.file_name("results", "by", "task"),
             run_lists.with_warnings(table, warnings),
             latex=lambda: downloads.latex_table(
                 {downloads.latex_text(str(name)): table[name].fillna("") for name in table},
@@ -78,65 +58,56 @@ def section(chosen: Filter, runs: pd.DataFrame) -> None:
         )
 
 
-def made(runs: pd.DataFrame, side: str) -> pd.DataFrame:
-    """The table as text: rows are setups without `side`, columns its values; across tasks or models, also averages over complete rows.
+def made(runs: pd.DataFrame) -> pd.DataFrame:
+    """The table as text: a row for each setup, a column for each task, and averages over complete rows.
 
     Args:
         runs: of `tables.runs_frame`, with each task's primary metric in `value`.
     """
+    within, of_task = _settings(runs)
     setups = tables.summary(runs).assign(
-        data=lambda lines: [json.loads(setup)["data"] or "" for setup in lines["setup"]], label=tables.labels
+        data=lambda lines: [json.loads(setup)["data"] or "" for setup in lines["setup"]],
+        label=tables.labels,
+        settings=lambda lines: lines["setup"].map(within),
     )
     counted = tables.newest_per_seed(runs)
     counted = counted[(counted["collapsed"] == "") & counted["value"].notna()]
     seeds: dict[str, dict[int, float]] = {}
     for setup, seed, value in zip(counted["setup"], counted["seed"], counted["value"], strict=True):
         seeds.setdefault(setup, {})[seed] = value
-    settings, of_column = _settings(runs, side)
-    setups["settings"] = setups["setup"].map(settings)
-    left_out = {"task": "title", "model": "title", "label": "title", "variant": "label"}[side]
-    rows = [name for name in _ROWS if name not in (side, left_out) and setups[name].nunique() > 1]
-    rows = rows or ["model" if side == "label" else "title"]
-    values = list(dict.fromkeys(setups[side]))
-    metrics = setups.groupby(side, sort=False)["metric"].agg(lambda names: ", ".join(dict.fromkeys(names)))
+    rows = [name for name in _ROWS if setups[name].nunique() > 1] or ["label"]
+    metrics = setups.groupby("task", sort=False)["metric"].agg(lambda names: ", ".join(dict.fromkeys(names)))
     headings = {
-        value: f"{value} ({', '.join([metrics[value], *of_column.get(value, ())])})"
-        if side == "task"
-        else value or "none"
-        for value in values
+        task: f"{task} ({', '.join([metrics[task], *of_task[task]])})" for task in dict.fromkeys(setups["task"])
     }
-    averaged = side == "task" and all(METRICS[name].highest == 1 for name in setups["metric"] if name in METRICS)
+    averaged = all(METRICS[name].highest == 1 for name in setups["metric"] if name in METRICS)
     placed: dict[tuple[Any, ...], dict[str, list[dict[str, Any]]]] = {}
     for record in setups.to_dict("records"):
         setup = {str(name): value for name, value in record.items()}
-        placed.setdefault(tuple(setup[name] for name in rows), {}).setdefault(setup[side], []).append(setup)
+        placed.setdefault(tuple(setup[name] for name in rows), {}).setdefault(setup["task"], []).append(setup)
     lines = []
-    for key, by_side in placed.items():
+    for key, by_task in placed.items():
         # setups that the table cannot distinguish get separate rows instead of a common mean
-        for index in range(max(map(len, by_side.values()))):
-            cells = {value: group[index] for value, group in by_side.items() if len(group) > index}
+        for index in range(max(map(len, by_task.values()))):
+            cells = {task: group[index] for task, group in by_task.items() if len(group) > index}
             line: dict[str, Any] = dict(zip((_ROWS[name] for name in rows), key, strict=True))
             line |= {
-                headings[value]: (spread(cell["mean"], cell["sd"]) if cell["n"] else "—")
-                if (cell := cells.get(value))
-                else ""
-                for value in values
+                heading: (spread(cell["mean"], cell["sd"]) if cell["n"] else "—") if (cell := cells.get(task)) else ""
+                for task, heading in headings.items()
             }
-            if averaged and len(values) > 1:
-                complete = len(cells) == len(values) and all(cell["n"] for cell in cells.values())
+            if averaged and len(headings) > 1:
+                complete = len(cells) == len(headings) and all(cell["n"] for cell in cells.values())
                 line[AVERAGE] = _average([seeds[cell["setup"]] for cell in cells.values()]) if complete else ""
             lines.append(line)
     return pd.DataFrame(lines)
 
 
-def _settings(runs: pd.DataFrame, side: str) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Setup → settings that distinguish it within its column, and task → settings shared by its whole column.
+def _settings(runs: pd.DataFrame) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Setup → settings that distinguish it within its task, and task → settings shared by all its runs.
 
     A setting shared by all runs of a task goes into the task's heading. As a separate row it would leave the other tasks' cells empty.
     """
     everywhere = tables.settings_text(runs)
-    if side != "task":
-        return everywhere, {}
     within: dict[str, str] = {}
     shared: dict[str, list[str]] = {}
     for task, part in runs.groupby("task", sort=False):

@@ -96,21 +96,15 @@ def _confusion(run: RunRow, task: Task, predicted: Predictions) -> None:
             words=f"Confusion matrix, n = {int(matrix.counts.sum())}. {_in_words(matrix, shares)}",
             name=f"isoviz-{run.id}-confusion",
             explanation=CONFUSION,
+            table=lambda: _matrix_table(matrix, shares),
         )
-    with st.expander("The matrix as a table", icon=":material/grid_on:"):
-        table = pd.DataFrame(matrix.counts, columns=[f"predicted {name}" for name in matrix.names])
-        table.insert(0, "true", matrix.names)
-        table["rows"] = matrix.counts.sum(axis=1)
-        table["recall"] = [None if np.isnan(share) else float(share) for share in np.diag(shares)]
-        config = {
-            "recall": st.column_config.NumberColumn(
-                format="percent", help="Share of the rows of this class that were predicted correctly."
-            )
-        }
-        st.dataframe(
-            table, hide_index=True, column_config=config, alt="Confusion matrix: counts per true and predicted class"
-        )
-        downloads.buttons(f"isoviz-{run.id}-confusion", table)
+
+
+def _matrix_table(matrix: outcomes.Confusion, shares: np.ndarray) -> pd.DataFrame:
+    """The counts, with each class's rows and recall."""
+    table = pd.DataFrame(matrix.counts, columns=[f"predicted {name}" for name in matrix.names])
+    table.insert(0, "true", matrix.names)
+    return table.assign(rows=matrix.counts.sum(axis=1), recall=np.diag(shares))
 
 
 def _in_words(matrix: outcomes.Confusion, shares: np.ndarray) -> str:

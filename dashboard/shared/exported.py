@@ -24,8 +24,6 @@ class ExportedFigure:
 
     Attributes:
         of_rows: its marks are rows, and show their texts.
-        frames: names of a film's layers: each trace has its coordinates in all of them, (layers, points, 2), as `meta`.
-        frame: the layer shown.
     """
 
     title: str
@@ -34,8 +32,6 @@ class ExportedFigure:
     notes: tuple[str, ...] = ()
     explanation: Explanation | None = None
     of_rows: bool = False
-    frames: tuple[str, ...] = ()
-    frame: int = 0
 
 
 @dataclass(frozen=True)

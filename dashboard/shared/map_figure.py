@@ -44,16 +44,6 @@ CLUSTERS = Explanation(
     paper="Campello, Moulavi & Sander 2013 (HDBSCAN); Grootendorst 2022 (BERTopic).",
 )
 
-FILM = Explanation(
-    title="Layer film",
-    reading=(
-        "The same rows in every layer. PCA: each layer's map is scaled and rotated to match the previous layer's, so movement is "
-        "a change of arrangement, not of axes. UMAP: all layers are laid out together (AlignedUMAP)."
-    ),
-    formula=r"Z_l = \frac{\sqrt{n}\, P_l}{\lVert P_l \rVert_F} Q_l, \quad Q_l = \arg\min_{Q^\top Q = I} \lVert P_l Q - Z_{l-1} \rVert_F",
-    paper="Schönemann 1966 (orthogonal Procrustes); Dadu et al. 2023 (AlignedUMAP).",
-)
-
 EXPLANATIONS = {"pca": PCA, "umap": UMAP}
 
 MOST_GROUPS: Final = 8
@@ -86,9 +76,7 @@ def cloud_map(
     equal: bool = True,
     compact: bool = False,
     marked: NDArray[np.bool_] | None = None,
-    density: Sequence[tuple[float, list[NDArray[np.float64]]]] = (),
     named: bool = False,
-    film: NDArray[np.floating] | None = None,
     webgl: bool = True,
 ) -> go.Figure:
     """The map: one mark per point, coloured by a column, with the user's sentences as stars on top.
@@ -104,8 +92,6 @@ def cloud_map(
         equal: one unit has the same length on both axes (for PCA).
         compact: for several maps side by side.
         marked: (n,) highlighted points; the others are faint.
-        density: lines of equal density, see `isoviz.exploring.maps.density_lines`.
-        film: (layers, n, 2) coordinates in each layer; the browser animates them.
         named: write each colour's name at the centre of its points.
         webgl: needs all of plotly.js, unless the component of Explore's map draws it.
     """
@@ -134,13 +120,11 @@ def cloud_map(
                 mode="markers",
                 marker=marker | style,
                 **texts_of_part,
-                meta=None if film is None else film[:, part].round(4).ravel(),
                 hovertemplate="%{text}<extra></extra>" if not name else f"%{{text}}<extra>{title}</extra>",
                 legendgroup=title,
                 showlegend=bool(name) and opacity != _FAINT_OPACITY,
                 few=not webgl,
             )
-    _add_density(figure, density)
     if named and colours is not None and not compact and not solid:
         _add_names(figure, coordinates, colours)
     if own is not None and len(own):
@@ -178,21 +162,6 @@ def _add_own(figure: go.Figure, own: NDArray[Any], texts: Sequence[str], compact
         few=True,
         **more,
     )
-
-
-def _add_density(figure: go.Figure, density: Sequence[tuple[float, list[NDArray[np.float64]]]]) -> None:
-    for share, lines in density:
-        outlines = np.concatenate([np.vstack([line, [np.nan, np.nan]]) for line in lines] or [np.empty((0, 2))])
-        _add_points(
-            figure,
-            outlines,
-            few=True,
-            name=f"{100 * share:.0f} % of the points",
-            mode="lines",
-            line={"width": 1.5, "color": theme.NEUTRAL},
-            hoverinfo="skip",
-            showlegend=False,
-        )
 
 
 def _add_names(figure: go.Figure, coordinates: NDArray[Any], colours: pd.Series) -> None:

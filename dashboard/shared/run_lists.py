@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 import pandas as pd
 import streamlit as st
 
-from dashboard.shared import actions, resources, tables, theme, wording
+from dashboard.shared import resources, tables, wording
 from isoviz.errors import StoreError
 from isoviz.runs.comparisons import nothing_learned
 from isoviz.runs.naming import method_title
@@ -148,47 +148,26 @@ def with_warnings(table: pd.DataFrame, warnings: Sequence[str]) -> pd.DataFrame:
 # ------------------------------------------------------------------------------------------------------ unreadable runs
 
 _UNREADABLE_SHOWN = 5
-"""Most unreadable runs listed."""
+"""Most unreadable runs named."""
 
 
 def show_unreadable() -> None:
-    """Draw a warning that names unreadable runs, with buttons to delete them, if there are any."""
+    """Draw a warning that names unreadable runs, if there are any."""
     try:
         store = resources.store()
         runs = _unreadable_runs(store.url, store.revision())
     except StoreError:  # the page reports it
         return
-    if not runs:
-        return
-    with st.container(border=True, gap="xsmall"):
-        count = len(runs)
-        st.markdown(
-            f":material/broken_image: **{count} run{'s' if count > 1 else ''} of this store cannot be read.** Tables and figures "
-            "leave them out. Update IsoViz if a newer version wrote them; otherwise delete them."
+    if runs:
+        named = ", ".join([run.id for run in runs[:_UNREADABLE_SHOWN]] + ["…"][: len(runs) > _UNREADABLE_SHOWN])
+        st.warning(
+            f"**{len(runs)} run{'s' if len(runs) > 1 else ''} of this store cannot be read:** {wording.plain(named)}. Tables and "
+            "figures leave them out. Update IsoViz if a newer version wrote them; otherwise `isoviz runs delete ID` removes one.",
+            icon=":material/broken_image:",
         )
-        for run in runs[:_UNREADABLE_SHOWN]:
-            _unreadable_line(run)
-        if count > _UNREADABLE_SHOWN:
-            st.caption(f"and {count - _UNREADABLE_SHOWN} more")
 
 
 @st.cache_data(ttl=5, max_entries=8, show_spinner=False)
 def _unreadable_runs(store_url: str, revision: str) -> list[RunSummary]:
     """Cached for a few seconds, because every page asks; the first call reads every run of the store."""
     return resources.store().unreadable()
-
-
-def _unreadable_line(run: RunSummary) -> None:
-    service = resources.service()
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(theme.status_badge("unreadable"), width="content")
-        st.markdown(wording.plain(f"{run.id} {run.name}"), width="content")
-        st.caption(wording.plain(run.unreadable), width="stretch")
-        if run.status == "running":
-            stopped = actions.button("Stop", run=run, key=f"stop-unreadable-{run.id}")
-            changed = stopped and actions.perform(service.stop, run.id)
-        else:
-            deleted = actions.button("Delete", run=run, key=f"delete-unreadable-{run.id}", icon=":material/delete:")
-            changed = deleted and actions.perform(service.delete, run.id)
-        if changed:
-            st.rerun()

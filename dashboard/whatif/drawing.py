@@ -163,8 +163,7 @@ class View:
 def main_readouts(annotations: Annotations) -> list[ReadOut]:
     """The most important read-outs: by cosine, for the most informative annotations of these rows."""
     need = annotations.needs[0]
-    others = ("_dot", "_csls", "_rank", "_l1")
-    return [one for one in applicable(annotations) if one.needs == need and not one.slug.endswith(others)][:_MAIN]
+    return [one for one in applicable(annotations) if one.needs == need and not one.slug.endswith("_dot")][:_MAIN]
 
 
 def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full | None, full: Full | None) -> None:
@@ -284,15 +283,10 @@ def table(view: View, start: Answer, answer: Answer, full: Full | None) -> None:
             "Verdict": st.column_config.TextColumn(width=240),
         }
         frame = _shown(view.engine.annotations, start, answer, full)
-        comparison = words.other_similarities(answer, full) if full is not None else ""
-        exported.note(
-            PREFIX + "readouts", ExportedTable("Read-outs, before and after", frame, tuple(filter(None, [comparison])))
-        )
+        exported.note(PREFIX + "readouts", ExportedTable("Read-outs, before and after", frame))
         shown = frame.assign(Verdict=frame["Verdict"].str.replace(_UNITS, "", regex=True))
         st.dataframe(shown, hide_index=True, column_config=config, height=38 + 35 * min(len(frame), _MAIN + 1))
         if full is not None:
-            if comparison:
-                st.caption(wording.plain(comparison))
             everything = functools.partial(numbers_table, view, start, answer, full)
             downloads.buttons(view.file("numbers"), everything, title="Numbers")
 

@@ -10,10 +10,9 @@ from dashboard.shared import wording
 from isoviz.formatting import sentence
 from isoviz.metrics.dimensions import dead_words
 from isoviz.metrics.directions import NOISE, indistinct
-from isoviz.readouts import CATALOGUE, Comparison
+from isoviz.readouts import Comparison
 from isoviz.readouts.isotropy import sentence as comparison_of
 from isoviz.readouts.reading import Annotations, Needs
-from isoviz.statistics import paired_bootstrap
 from isoviz.statistics.paired_bootstrap import Difference, Outcome
 from isoviz.statistics.power import smallest_difference
 from isoviz.whatif.chains import Step
@@ -141,26 +140,6 @@ def judged_by(annotations: Annotations) -> str:
     ] or [""]
     below = f", with {' and '.join(others)} in the table below" if others else ""
     return f"Judged by {first}{below}." if first else ""
-
-
-def other_similarities(answer: Answer, full: Full) -> str:
-    """What rank, L1 and CSLS gain over cosine after the chain, beside the variance of the top dimension; empty without such read-outs."""
-    gains = []
-    for name in ("spearman", "ndcg"):
-        cosine = answer.readouts.get(f"{name}_cosine")
-        for other in ("rank", "l1", "csls"):
-            reading = full.readouts.get(f"{name}_{other}")
-            if cosine is not None and reading is not None:
-                gain, title = paired_bootstrap.difference(cosine, reading), CATALOGUE[f"{name}_{other}"].title
-                ends = "" if gain.low is None or gain.high is None else f" ({signed(gain.low)} to {signed(gain.high)})"
-                gains.append("" if gain.value is None else f"{title} {signed(gain.value)}{ends}")
-    share = full.readouts.get("top_share")
-    if not any(gains) or share is None or share.value is None:
-        return ""
-    return (
-        f"Compared with cosine, after the transforms (95 % intervals): {'; '.join(filter(None, gains))}. The top dimension holds "
-        f"{100 * share.value:.0f} % of the variance; across encoders, rank and L1 gain more where it holds more (Parupudi 2026)."
-    )
 
 
 def crossed(comparison: Comparison) -> str:

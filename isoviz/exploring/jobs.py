@@ -82,13 +82,6 @@ def _lay_out(job: Job) -> None:
     layer, pooling, settings = request["layer"], request["pooling"], maps.MapRequest(**request["map"])
     settings.check()
 
-    if settings.film:
-        job.report(0, 1, "laying out all layers")
-        clouds = [view.points(number, pooling) for number in request["layers"]]
-        places = maps.sampled(len(clouds[0]), settings)
-        job.publish({}, {"coordinates": maps.aligned_umap([cloud[places] for cloud in clouds], settings)})
-        return
-
     def fit() -> Any:
         points = view.points(layer, pooling)
         return maps.fit_umap(points[maps.sampled(len(points), settings)], settings, job.report)
@@ -137,7 +130,7 @@ MAP: Final = JobKind(
     memory_advice="Take fewer points, or close other programs that use memory.",
 )
 """`{"view": key, "layer", "pooling", "map": a MapRequest}`, with `points` (m, d) as input to place them in that map;
-the result has `coordinates`; for a film, with `layers`, (layers, n, 2). Its process caches fitted maps and refits them if needed."""
+the result has `coordinates`. Its process caches fitted maps and refits them if needed."""
 
 
 def obtain(request: ViewRequest) -> results.ViewResult:

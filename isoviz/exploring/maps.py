@@ -26,8 +26,6 @@ FEWEST_POINTS: Final = 5
 MOST_POINTS: Final = 200_000
 MOST_FITTED: Final = 20_000
 """Most points of UMAP and of maps in three dimensions, and for fitting PCA's axes; larger clouds are sampled with the seed."""
-MOST_FILMED: Final = 2_000
-"""Most points of a film of layers."""
 _BLOCK: Final = 16_384
 
 Tell = Callable[[int, int, str], None]
@@ -43,7 +41,6 @@ class MapRequest:
         points: at most this many; a larger cloud is sampled with the seed (see `drawn`).
         neighbours, min_dist, metric: of UMAP: how many neighbours count, how close points may lie, and what near means.
         seed: of the draw and of UMAP.
-        film: all layers are laid out together, in two dimensions, so that one map moves from layer to layer.
     """
 
     kind: Kind = "pca"
@@ -53,7 +50,6 @@ class MapRequest:
     min_dist: float = 0.1
     metric: Metric = "cosine"
     seed: int = 0
-    film: bool = False
 
     def check(self) -> None:
         """Raise `InputError`, with its field, for an invalid setting."""
@@ -88,8 +84,6 @@ _OF_UMAP: Final = ("neighbours", "min_dist", "metric")
 def sampled(count: int, request: MapRequest) -> NDArray[np.int64]:
     """Ascending indices of the points on the map: all, or a sample of `request.points` with its seed."""
     most = request.points if (request.kind, request.dimensions) == ("pca", 2) else min(request.points, MOST_FITTED)
-    if request.film:
-        most = min(most, MOST_FILMED)
     return draw(count, most, request.seed)
 
 
@@ -150,46 +144,6 @@ def pca(points: ArrayLike, dimensions: int = 2) -> PCAMap:
     vectors = vectors * np.where(signs == 0, 1.0, signs)
     shares = values / total if total > 0 else np.full(dimensions, np.nan)
     return PCAMap(x @ vectors, shares, centre, vectors)
-
-
-def aligned_pca(clouds: Sequence[ArrayLike]) -> list[PCAMap]:
-    """PCA maps in two dimensions of several clouds (n, d) of the same n points, such as layers. Each map is scaled to total variance 1
-    and rotated onto the previous one (orthogonal Procrustes), because signs and, for equal variances, order of PCA axes are arbitrary.
-
-    Source: Schönemann 1966 (orthogonal Procrustes), by scipy.
-    """
-    from scipy.linalg import orthogonal_procrustes
-
-    aligned: list[PCAMap] = []
-    for cloud in clouds:
-        layer_map = pca(cloud)
-        size = float(np.sqrt(np.square(layer_map.coordinates).sum() / len(layer_map.coordinates)))
-        turn = np.eye(2) / (size or 1.0)
-        if aligned:
-            turn = turn @ orthogonal_procrustes(layer_map.coordinates, aligned[-1].coordinates)[0]
-        aligned.append(PCAMap(layer_map.coordinates @ turn, layer_map.shares, layer_map.centre, layer_map.axes @ turn))
-    return aligned
-
-
-def aligned_umap(clouds: Sequence[ArrayLike], request: MapRequest) -> NDArray[np.float32]:
-    """(layers, n, 2): UMAP of several clouds of the same n points, each kept close to the previous and next one. Imports numba (slow).
-
-    Raises:
-        InputError: too few points.
-    """
-    points = [np.asarray(cloud, dtype=np.float32) for cloud in clouds]
-    if len(points[0]) < FEWEST_POINTS:
-        raise InputError(f"points: UMAP needs at least {FEWEST_POINTS} (got {len(points[0])})", field="points")
-    identity = {index: index for index in range(len(points[0]))}
-    with _umap() as umap:
-        fitted = umap.AlignedUMAP(
-            n_neighbors=min(request.neighbours, len(points[0]) - 1),
-            min_dist=request.min_dist,
-            metric=request.metric,
-            random_state=request.seed,
-            transform_seed=request.seed,
-        ).fit(points, relations=[identity] * (len(points) - 1))
-    return np.stack([np.asarray(embedding, dtype=np.float32) for embedding in fitted.embeddings_])
 
 
 def fit_umap(points: ArrayLike, request: MapRequest, tell: Tell | None = None) -> Any:
@@ -270,15 +224,12 @@ class _Counter:
         """No-op."""
 
 
-# ---------------------------------------------------------------------------------- landmarks: clusters and density
+# ------------------------------------------------------------------------------------------------- clusters
 
 MOST_CLUSTERED: Final = 5_000
 """Most points clustered by HDBSCAN; other points join the cluster of the nearest clustered point."""
 WORDS: Final = 3
-SHARES: Final = (0.9, 0.7, 0.5, 0.3, 0.1)
-"""Approximate shares of points enclosed by the density lines."""
-_CELLS: Final = 128
-_FEWEST_OF_DENSITY: Final = 20
+_FEWEST_CLUSTERED: Final = 20
 
 
 def clusters(coordinates: NDArray[np.floating]) -> NDArray[np.int64]:
@@ -292,7 +243,7 @@ def clusters(coordinates: NDArray[np.floating]) -> NDArray[np.int64]:
     from sklearn.cluster import HDBSCAN
 
     n = len(coordinates)
-    if n < _FEWEST_OF_DENSITY:
+    if n < _FEWEST_CLUSTERED:
         return np.full(n, -1)
     clustered_points = draw(n, MOST_CLUSTERED, 0)
     points = coordinates[clustered_points].astype(np.float64)
@@ -325,33 +276,6 @@ def distinguishing_words(texts: Sequence[str], labels: NDArray[np.int64]) -> lis
     weights = counted / np.maximum(sizes, 1)[:, None] * np.log1p(sizes.mean() / counted.sum(axis=0))
     best = np.argsort(-weights, axis=1, kind="stable")[:, :WORDS]
     return [", ".join(words[place] for place in row if weights[label, place] > 0) for label, row in enumerate(best)]
-
-
-def density_lines(coordinates: NDArray[np.floating]) -> list[tuple[float, list[NDArray[np.float64]]]]:
-    """Lines of equal density of a map (n, 2): for each of `SHARES` the lines (m, 2) that enclose this share of the points.
-
-    A histogram of 128 × 128 cells, smoothed by a Gaussian whose width follows Scott's rule. None for fewer than 20 points, or
-    without spread.
-    """
-    from contourpy import LineType, contour_generator
-    from scipy.ndimage import gaussian_filter
-
-    points = np.asarray(coordinates, dtype=np.float64)
-    width = points.std(axis=0) * len(points) ** (-1 / 6)
-    if len(points) < _FEWEST_OF_DENSITY or not (width > 0).all():
-        return []
-    low, high = points.min(axis=0) - 3 * width, points.max(axis=0) + 3 * width
-    cell = (high - low) / _CELLS
-    counts, *_ = np.histogram2d(points[:, 0], points[:, 1], bins=_CELLS, range=list(zip(low, high, strict=True)))
-    density = gaussian_filter(counts, tuple(width / cell), mode="constant")
-    x, y = (low[axis] + cell[axis] * (np.arange(_CELLS) + 0.5) for axis in (0, 1))
-    of_points = density[tuple(np.clip(((points - low) / cell).astype(int), 0, _CELLS - 1).T)]
-    generator = contour_generator(x, y, density.T, line_type=LineType.Separate)
-    contours: list[tuple[float, list[NDArray[np.float64]]]] = []
-    for share in SHARES:
-        lines: Any = generator.lines(float(np.quantile(of_points, 1 - share)))  # the return type depends on line_type
-        contours.append((share, list(lines)))
-    return contours
 
 
 # ------------------------------------------------------------------------------------------- points inside a line

@@ -104,16 +104,7 @@ def _compare(job: Job) -> None:
     job.publish({"request": dict(job.request), "comparison": content}, {})
 
 
-COMPARE: Final = JobKind(
-    name="comparison",
-    room=__name__,
-    work=_compare,
-    results=results.STORE,
-    pool=RULER.pool,
-    warm_seconds=60.0,
-    memory_field="vectors",
-    memory_advice=RULER.memory_advice,
-)
+COMPARE: Final = replace(RULER, name="comparison", work=_compare)
 """Jobs for a `compare_request`."""
 
 
@@ -147,14 +138,6 @@ def _of_set(job: Job) -> None:
     job.publish({"request": dict(request), **json.loads(to_json(facts, inf_nan_mode="null"))}, arrays)
 
 
-OF_SET: Final = JobKind(
-    name="of_set",
-    room=__name__,
-    work=_of_set,
-    results=results.STORE,
-    pool=RULER.pool,
-    warm_seconds=60.0,
-    memory_field="vectors",
-)
+OF_SET: Final = replace(RULER, name="of_set", work=_of_set)
 """`{"vectors": key, "what": "rows", "slices" (with "by"), "ruler slices" (with "by") or "frontier"}`; the results are the
 fields of `Rows`, `slices`, or those of a `Frontier`."""

@@ -325,8 +325,6 @@ def _read_outs(vector_set: VectorSet, row_annotations: Annotations) -> dict[str,
         slug: readout.needs for slug, readout in readouts.CATALOGUE.items() if readout.needs in counts
     }
     slugs |= {"noise_floor": first} if first else {}
-    ranked = [name for name in ("pairs", "queries") if name in counts]
-    slugs |= {"top_share": ranked[-1]} if ranked else {}  # beside what ranks and L1 gain
     for slug, statistic in readouts.measure(Image(vector_set.points), row_annotations, slugs).items():
         counts[slugs[slug]][slug] = statistic.value
     return counts

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.readouts.image import ROUNDING, Image, among_largest
-from isoviz.statistics.paired_bootstrap import Jackknife, Mean, Statistic, Undefined
+from isoviz.statistics.paired_bootstrap import Jackknife, Statistic, Undefined
 
 NEIGHBOURS: Final = 10
 PAIRS: Final = 5_000
@@ -78,27 +78,6 @@ def measure(image: Image) -> dict[str, Statistic]:
         "random_pairs": statistic(total / (m * (m - 1)), lambda: (total - 2 * of_rows) / max(1, (m - 1) * (m - 2))),
         "nearest": statistic(float(first.mean()), lambda: (first.sum() - first - lost) / (m - 1)),
     }
-
-
-def top_share(image: Image) -> Statistic:
-    """The largest variance of one dimension as a share of the variance of all (Parupudi 2026, arXiv:2606.29571).
-
-    Undefined for fewer than 3 rows, and for rows that are equal up to single precision.
-    """
-    points = image.own.points.astype(np.float64)
-    mean = points.mean(axis=0)
-    squares = (points - mean) ** 2
-    n, sums = len(points), squares.sum(axis=0)
-    if n < 3 or np.all(sums <= n * (np.finfo(np.float32).eps * mean) ** 2):
-        return Mean(np.full(n, np.nan))
-
-    def without() -> NDArray[np.float64]:
-        """(n,) shares without each row in turn."""
-        others = sums - squares * (n / (n - 1))
-        total = others.sum(axis=1)
-        return np.divide(others.max(axis=1), total, out=np.full(n, np.nan), where=total > 0)
-
-    return Jackknife(float(sums.max() / sums.sum()), n, without)
 
 
 def noise_floor(image: Image, related: NDArray[np.bool_]) -> Statistic:

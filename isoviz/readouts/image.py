@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,13 +28,9 @@ class Image:
 
     Neither cosines nor the order of dot products depend on that unit, and squares do not overflow. A vector shorter than `ROUNDING`
     times the typical one has no direction: it is what a transform leaves of a vector that it removes.
-
-    Args:
-        own: returns the vectors in their own dimensions, if `points` are rotated.
     """
 
-    def __init__(self, points: NDArray[Any], own: Callable[[], NDArray[Any]] | None = None) -> None:
-        self._own = own
+    def __init__(self, points: NDArray[Any]) -> None:
         x = np.asarray(points)
         if x.dtype not in (np.float32, np.float64):
             x = x.astype(np.float64)
@@ -59,23 +54,6 @@ class Image:
         """(n, d): vectors scaled to length 1; a zero vector stays zero, so its cosines are 0."""
         scale = np.divide(1.0, self.lengths, out=np.zeros(self.n), where=self.directed)
         return np.asarray(self.points * scale[:, None].astype(np.float32))
-
-    @cached_property
-    def own(self) -> Image:
-        """The image in its own dimensions, which ranks and sums over dimensions depend on."""
-        return self if self._own is None else Image(self._own())
-
-    @cached_property
-    def ranks(self) -> Image:
-        """The ranks of each vector's numbers, centred: their cosine is Spearman's correlation of two vectors."""
-        from scipy.stats import rankdata
-
-        points = self.own.points
-        blocks = np.array_split(
-            points, max(1, points.size // 4_000_000)
-        )  # ranks of all at once would take three times the memory
-        ranks = np.concatenate([rankdata(block, axis=1).astype(np.float32) for block in blocks])
-        return Image(ranks - np.float32((points.shape[1] + 1) / 2))
 
     @cached_property
     def sample(self) -> NDArray[np.int64]:

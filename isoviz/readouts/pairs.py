@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,18 +44,14 @@ def _products(points: NDArray[np.float32], left: NDArray[np.int64], right: NDArr
 SIMILARITIES: Final[dict[str, Similarity]] = {
     "cosine": lambda image, left, right: _products(image.unit, left, right),
     "dot": lambda image, left, right: _products(image.points, left, right),
-    # rounded because with few dimensions many pairs are tied
-    "rank": lambda image, left, right: np.round(_products(image.ranks.unit, left, right), 6),
-    "l1": lambda image, left, right: -np.abs(image.own.unit[left] - image.own.unit[right]).sum(1, dtype=np.float64),
 }
-"""Similarities of pairs of rows; `l1` is minus the sum of absolute differences of vectors of length 1."""
+"""Similarities of pairs of rows."""
 
 
 def _without_rounding(name: str, values: NDArray[np.float64], image: Image, pairs: RatedPairs) -> NDArray[np.float64]:
     """The similarities (p,); zeros where rounding explains all differences, so that they correlate with nothing."""
-    size = {"dot": (image.lengths[pairs.left] * image.lengths[pairs.right]).max(initial=0.0)}
-    size["l1"] = math.sqrt(image.points.shape[1])
-    equal = len(values) and np.ptp(values) <= ROUNDING * size.get(name, 1.0)
+    size = (image.lengths[pairs.left] * image.lengths[pairs.right]).max(initial=0.0) if name == "dot" else 1.0
+    equal = len(values) and np.ptp(values) <= ROUNDING * size
     return np.zeros_like(values) if equal else values
 
 

@@ -33,7 +33,8 @@ class ReadOut:
         help: a one-sentence description.
         slow: takes seconds, not milliseconds.
         aim: whether higher or lower is better; "" if neither is.
-        compute: measures an image that has the annotations, for a read-out of an installed package.
+        compute: measures an image that has the annotations, for a read-out of an installed package. It must not depend on the axes:
+            an image may be rotated.
     """
 
     slug: str
@@ -46,14 +47,8 @@ class ReadOut:
     compute: Callable[[Image, Annotations], Statistic] | None = field(default=None, compare=False)
 
 
-_SIMILARITIES: Final = {
-    "cosine": ("cosine", ""),
-    "dot": ("dot product", ""),
-    "csls": ("CSLS", " CSLS is twice the cosine minus the mean cosine of the document with its 10 nearest queries."),
-    "rank": ("rank similarity", " It is Spearman's correlation of the two vectors' numbers."),
-    "l1": ("L1 similarity", " It is minus the sum of absolute differences of the vectors scaled to length 1."),
-}
-"""Name on screen of each similarity, and what it is if that is not well known."""
+_SIMILARITIES: Final = {"cosine": "cosine", "dot": "dot product"}
+"""Name on screen of each similarity."""
 _BY_SIMILARITY: Final[dict[str, tuple[str, Needs, str, str, Aim]]] = {
     "spearman": ("Spearman", "pairs", "pairs", "Rank correlation of the scores with the {}.", "up"),
     "pearson": ("Pearson", "pairs", "pairs", "Linear correlation of the scores with the {}.", "up"),
@@ -69,19 +64,17 @@ _BY_SIMILARITY: Final[dict[str, tuple[str, Needs, str, str, Aim]]] = {
 """Title, needs, unit, help and aim of the read-outs that exist for several similarities."""
 
 
-def _by(slugs: str, *similarities: str) -> Iterator[ReadOut]:
-    """These read-outs by each similarity; those beside cosine and dot product take longer."""
-    for slug, name in itertools.product(slugs.split(), similarities):
+def _by(slugs: str) -> Iterator[ReadOut]:
+    """These read-outs by each similarity."""
+    for slug, (name, words) in itertools.product(slugs.split(), _SIMILARITIES.items()):
         title, needs, unit, text, aim = _BY_SIMILARITY[slug]
-        words, about = _SIMILARITIES[name]
-        yield ReadOut(f"{slug}_{name}", f"{title}, {words}", needs, unit, text.format(words) + about, bool(about), aim)
+        yield ReadOut(f"{slug}_{name}", f"{title}, {words}", needs, unit, text.format(words), aim=aim)
 
 
 CATALOGUE: Final[dict[str, ReadOut]] = {
     one.slug: one
     for one in (
-        *_by("spearman pearson", "cosine", "dot"),
-        *_by("spearman", "rank", "l1"),
+        *_by("spearman pearson"),
         ReadOut(
             "alignment",
             "Alignment",
@@ -91,9 +84,7 @@ CATALOGUE: Final[dict[str, ReadOut]] = {
             aim="",
             compute=lambda image, annotations: pairs.alignment(image, annotations.pairs),  # type: ignore[arg-type]
         ),
-        *_by("ndcg mrr recall1 recall10 recall100 hubness never", "cosine", "dot"),
-        *_by("ndcg recall10", "csls", "rank", "l1"),
-        *_by("hubness", "csls"),
+        *_by("ndcg mrr recall1 recall10 recall100 hubness never"),
         ReadOut("knn", "k-NN accuracy", "labels", "rows", "Share of rows whose nearest other rows by cosine mostly have the same label."),
         ReadOut("silhouette", "Silhouette", "labels", "rows", "Are rows closer to their own label than to another? −1 to 1, by cosine."),
         ReadOut("probe", "Linear probe", "labels", "rows", "Accuracy of a tuned logistic regression, 5-fold cross-validated.", slow=True),
@@ -118,16 +109,6 @@ CATALOGUE: Final[dict[str, ReadOut]] = {
             compute=lambda image, annotations: cosines.noise_floor(image, _connected(image, annotations)),
         ),
         ReadOut("nearest", "Cosine, nearest row", "nothing", "rows", "Mean cosine of each row with its nearest other row.", aim=""),
-        ReadOut(
-            "top_share",
-            "Variance of the top dimension",
-            "nothing",
-            "rows",
-            "Largest variance of one dimension as a share of all. Where it is high, ranks and L1 may serve better than cosine.",
-            slow=True,
-            aim="",
-            compute=lambda image, _: cosines.top_share(image),
-        ),
     )
 }  # fmt: skip
 """In display order; `isoviz.readouts` adds those of installed packages."""

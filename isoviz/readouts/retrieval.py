@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 CUT: Final = 10
 """Ranks that nDCG, MRR and hubness consider."""
 RECALLS: Final = (1, 10, 100)
-CSLS_NEIGHBOURS: Final = 10
-"""Neighbours that CSLS averages over (Conneau et al. 2018, section 2.3)."""
-SIMILARITIES: Final = ("dot", "cosine", "csls", "rank", "l1")
+SIMILARITIES: Final = ("dot", "cosine")
 _BLOCK: Final = 4_000_000
 """Scores computed at a time."""
 _MOST_GAINS: Final = 2e7
@@ -71,7 +69,6 @@ def measure(image: Image, relevance: Relevance, requested: Collection[str] = ())
     names = [name for name in SIMILARITIES if not requested or any(slug.endswith(f"_{name}") for slug in requested)]
     of_documents = not requested or any(slug.startswith(("hubness", "never")) for slug in requested)
     lengths, query_lengths = image.lengths[relevance.documents], image.lengths[relevance.queries]
-    of_unit = {"csls": 2.0, "rank": 1.0, "l1": math.sqrt(image.points.shape[1])}  # by how much rounding changes a score
     graded = relevance.graded
     answers: dict[str, list[tuple[float, ...]]] = {name: [] for name in names}
     nearest: dict[str, list[_Nearest]] = {name: [] for name in names}
@@ -82,15 +79,11 @@ def measure(image: Image, relevance: Relevance, requested: Collection[str] = ())
                 continue
             # that of products of vectors depends on both lengths
             sizes = lengths[of_query] if name == "dot" else np.ones(len(of_query))
-            tolerance = (ROUNDING * of_unit.get(name, query_lengths[index]) * sizes).astype(np.float32)[:, None]
+            tolerance = (ROUNDING * query_lengths[index] * sizes).astype(np.float32)[:, None]
             answers[name].append(_ranking(row, of_query, grades, tolerance))
         if of_documents:
-            sizes = (
-                np.full(len(scores), of_unit[name]) if name in of_unit else query_lengths[start : start + len(scores)]
-            )
-            nearest[name].append(
-                _nearest(scores, ROUNDING * sizes, lengths if name == "dot" else np.ones(len(lengths)))
-            )
+            tolerances = ROUNDING * query_lengths[start : start + len(scores)]
+            nearest[name].append(_nearest(scores, tolerances, lengths if name == "dot" else np.ones(len(lengths))))
     result: Scored = {}
     scored = ("ndcg", *(f"recall{k}" for k in RECALLS), "mrr")
     for name, of_name in answers.items():
@@ -109,36 +102,14 @@ def _scores(
     queries, documents = image.points[rows], image.points[columns]
     lengths, directed = image.lengths[columns], image.directed[columns]
     scale = np.divide(1.0, lengths, out=np.zeros(len(lengths)), where=directed).astype(np.float32)
-    crowding = _crowding(image.unit[rows], image.unit[columns]) if "csls" in names else None
     step = max(1, _BLOCK // max(1, len(documents)))
     for start in range(0, len(queries), step):
-        block = rows[start : start + step]
-        if "dot" in names or "cosine" in names:
-            scores = queries[start : start + step] @ documents.T
-            if "dot" in names:
-                yield start, "dot", scores
-            if "cosine" in names:
-                scores *= scale
-                yield start, "cosine", scores
-        if crowding is not None:
-            yield start, "csls", 2 * (image.unit[block] @ image.unit[columns].T) - crowding
-        if "rank" in names:
-            yield start, "rank", image.ranks.unit[block] @ image.ranks.unit[columns].T
-        if "l1" in names:
-            from scipy.spatial.distance import cdist
-
-            yield start, "l1", -cdist(image.own.unit[block], image.own.unit[columns], "cityblock").astype(np.float32)
-
-
-def _crowding(queries: NDArray[np.float32], documents: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(c,): the mean cosine of each document with its nearest queries, r_S of Conneau et al. 2018, section 2.3.
-
-    The same of each query, r_T, shifts all its scores alike and does not change its ranking.
-    """
-    k = min(CSLS_NEIGHBOURS, len(queries))
-    blocks = np.array_split(documents, max(1, -(-len(documents) * len(queries) // _BLOCK)))
-    nearest = [np.partition(block @ queries.T, len(queries) - k, axis=1)[:, -k:] for block in blocks]
-    return np.concatenate(nearest).mean(axis=1)
+        scores = queries[start : start + step] @ documents.T
+        if "dot" in names:
+            yield start, "dot", scores
+        if "cosine" in names:
+            scores *= scale
+            yield start, "cosine", scores
 
 
 class _Nearest(NamedTuple):

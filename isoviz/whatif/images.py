@@ -212,4 +212,4 @@ def image_of(cloud: FactoredCloud) -> Image:
         points = np.column_stack([points, np.full(len(points), np.sqrt(remainder))])
     if points.shape[1] == 0:
         points = np.zeros((len(points), 1))
-    return Image(points, lambda: cloud.image(cloud.validation))
+    return Image(points)

@@ -120,7 +120,7 @@ def test_the_pages(visit: Callable[[str], Page], with_examples: Server) -> None:
     pages = (
         ("", ".ivp-canvas"),
         ("methods", "[data-testid=stDataFrame]"),
-        ("methods?methods_methods=I-STAR", ".ivp-descent"),
+        ("methods?methods_methods=I-STAR", ".katex"),
         ("explore", ".ivz-map-plot .main-svg"),
         ("whatif", ".ivz-figure-frame .main-svg"),
         ("ruler", ".ivz-figure-frame .main-svg"),

@@ -16,7 +16,7 @@ from playwright.sync_api import Page, expect
 
 from dashboard.shared import theme
 from isoviz import metrics
-from isoviz.exploring import results
+from isoviz.exploring import maps, results
 from tests.browser.conftest import (
     LONG,
     POINTS,
@@ -83,30 +83,12 @@ def draw_around(page: Page) -> None:
     page.mouse.up()
 
 
-def test_film_moves_the_points_keeps_what_is_selected_and_is_saved(
+def test_a_saved_page_draws_the_map_the_matrix_and_every_layer(
     server: Server, open_tab: OpenTab, tmp_path: Path
 ) -> None:
-    query = f"explore_rows={ROWS}&explore_size=layer+film&explore_pooling=mean&explore_large=map"
+    query = f"explore_rows={ROWS}&explore_pooling=mean&explore_large=map"
     page = open_tab(f"{server.url}/explore?{query}", width=1440)
-    expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=LONG)
-    draw_around(page)
-    expect(page.get_by_text(f"of {ROWS} points selected")).to_be_visible()
-    state = """() => {
-      const { parts, colours } = document.querySelector(".ivz-map-points").layer;
-      return { places: parts.map(({ x }) => [...x]), colours: colours.map((part) => [...part]) };
-    }"""
-    faint = "(part) => part.some((value, i) => i % 4 === 3 && value < 128)"
-    page.wait_for_function(f"() => document.querySelector('.ivz-map-points').layer.colours.some({faint})")
-    begin = stable(page, lambda: page.evaluate(state))
-    page.get_by_label("Layer", exact=True).and_(page.locator(".ivz-map-film input")).fill("0")
-    expect(page.locator(".ivz-map-film output")).to_have_text("layer 0")
-    moved = page.evaluate(state)
-    assert moved["places"] != begin["places"] and moved["colours"] == begin["colours"]
-    page.get_by_role("button", name="Play").click()
-    becomes(page, lambda: page.locator(".ivz-map-film output").inner_text(), "layer 4")
-    home = np.hstack(begin["places"])
-    becomes(page, lambda: np.allclose(np.hstack(page.evaluate(state)["places"]), home, atol=1e-3), True)
-
+    area_of(page)
     path = tmp_path / "saved.html"
     for name in ("Include the vectors", "All 5 layers"):
         toggle = page.locator("label").filter(has_text=name)
@@ -115,20 +97,11 @@ def test_film_moves_the_points_keeps_what_is_selected_and_is_saved(
         expect(toggle.locator("input")).to_be_checked()
     becomes(page, lambda: '"layer": 0' in save_page(page, path), True)
     file = open_tab(path.as_uri(), dark=True, width=390, offline=True)
-    expect(file.locator(".film output")).to_have_text("layer 4")
-
-    def places() -> np.ndarray:
-        traces = file.evaluate(POINTS, ".plot")[-1]
-        return np.hstack([np.array(axes) for axes in traces])
-
-    chosen = places()
-    np.testing.assert_allclose(np.sort(chosen[0]), np.sort(home), atol=1e-3)
-    file.get_by_role("slider", name="Layer").fill("3")
-    becomes(file, lambda: np.allclose(places(), chosen, atol=1e-3), False)
-    file.get_by_role("button", name="Play").click()
-    becomes(file, lambda: np.allclose(places(), chosen, atol=1e-3), True)
     view = results.find(keep_view(ROWS))
     assert view is not None
+    shown = np.hstack([np.array(axes) for axes in file.evaluate(POINTS, ".plot")[-1]])
+    expected = maps.pca(view.points(4, "mean")).coordinates[:, 0]
+    np.testing.assert_allclose(np.sort(shown[0]), np.sort(expected), atol=1e-3)
     cells, order = view.matrix(4, "mean")
     readout = (order[20], order[3], f"{cells[20, 3] / 255:.2f}")
     becomes(file, lambda: hovered(file.locator(".ivz-cloud"), 20, 3, 128), readout)

@@ -205,23 +205,6 @@ def test_a_cell_of_the_table_makes_its_change_and_marks_its_measure(opened: Open
     expect(cell).to_be_hidden()
 
 
-def test_a_penalty_moves_the_small_cloud_of_its_method(server: Server, open_tab: OpenTab) -> None:
-    page = open_tab(f"{server.url}/methods?methods_methods=I-STAR")
-    page.emulate_media(reduced_motion="reduce")
-    facts = page.locator(".ivp-descent")
-    read = lambda name: float(facts.get_attribute(f"data-{name}") or "nan")  # noqa: E731
-    expect(facts).to_contain_text("step 0 of 200")
-    begin = read("isoscore")
-    page.get_by_role("button", name="Run").click()
-    expect(facts).to_contain_text("step 200 of 200")
-    assert read("isoscore") > max(0.98, begin)
-    page.get_by_role("button", name="λ < 0").click()
-    page.get_by_role("button", name="Run").click()
-    expect(facts).to_contain_text("step 200 of 200")
-    assert read("isoscore") < min(0.05, begin)
-    expect(page.get_by_role("button", name="Reset")).to_be_hidden()  # a miniature has no toolbar
-
-
 def test_home_asks_one_question_about_three_measures(server: Server, open_tab: OpenTab) -> None:
     page = open_tab(f"{server.url}/")
     rows = page.locator("tr[data-measure]:visible")

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from playwright.sync_api import Browser, Page
 
-from dashboard.components.playground import mounted, source
+from dashboard.components.playground import source
 from isoviz import metrics, posthoc
-from isoviz.metrics import penalties
 from isoviz.metrics.sample import Sample
 from tests.dashboard.playground_stream import normals, uniforms
 
@@ -198,23 +196,3 @@ def test_the_random_numbers_are_the_documented_ones_to_the_bit(engine: Page) -> 
     # rows and neighbouring numbers of a row are not correlated
     assert np.abs(np.corrcoef(twin)[~np.eye(300, dtype=bool)]).max() < 0.25
     assert abs(np.corrcoef(twin[:, :-1].ravel(), twin[:, 1:].ravel())[0, 1]) < 0.01
-
-
-@pytest.mark.parametrize("slug", mounted.DESCENTS)
-def test_the_miniatures_penalties_and_gradients_are_the_engines(chromium: Browser, slug: str) -> None:
-    cloud = mounted.small_cloud()
-    points = torch.tensor(cloud, requires_grad=True)
-    expected = penalties.istar_penalty(points, None, 0.0) if slug == "istar" else penalties.cosine_penalty(points)
-    expected.backward()
-    page = chromium.new_page()
-    result = page.evaluate(
-        """([text, slug, points, n, d]) => {
-          const found = new Function(`${text}; return PENALTIES;`)()[slug](Float64Array.from(points), n, d);
-          return [found.value, [...found.gradient]];
-        }""",
-        [source.classic("penalties"), slug, cloud.ravel().tolist(), *cloud.shape],
-    )
-    page.close()
-    assert result[0] == pytest.approx(expected.item(), rel=RELATIVE)
-    assert points.grad is not None
-    np.testing.assert_allclose(result[1], points.grad.numpy().ravel(), rtol=RELATIVE, atol=ABSOLUTE)

@@ -119,7 +119,7 @@ RUNS = [
 
 
 def test_tasks_across_with_the_papers_average() -> None:
-    table = pivot.made(tables.runs_frame(RUNS), "task").set_index("Method")
+    table = pivot.made(tables.runs_frame(RUNS)).set_index("Method")
     assert list(table) == [f"{ONE} (accuracy)", f"{TWO} (accuracy)", pivot.AVERAGE]
     assert table.loc["Baseline", f"{ONE} (accuracy)"] == "0.600 ± 0.100"
     assert table.loc["Baseline", f"{TWO} (accuracy)"] == "0.850 ± 0.071"
@@ -135,15 +135,17 @@ def test_a_setting_shared_by_a_task_is_in_its_heading() -> None:
         for seed in (0, 1)
         for task, rows in (("demo/acceptability", 1000), ("demo/paraphrase", 2000))
     ]
-    table = pivot.made(tables.runs_frame(runs), "task")
+    table = pivot.made(tables.runs_frame(runs))
     assert len(table) == 2 and "Settings" not in table
     assert "demo/paraphrase (accuracy, max_train 2000)" in table and not (table == "").any(axis=None)
 
 
 def test_setups_are_never_averaged_into_one_cell() -> None:
     runs = [run("baseline", 0, 0.5), run("baseline", 0, 0.7, epochs=9), run("isobn", 0, 0.6)]
-    table = pivot.made(tables.runs_frame(runs), "label")
-    cells = [cell for line in table.drop(columns="Settings").to_dict("records") for cell in line.values() if cell]
+    table = pivot.made(tables.runs_frame(runs))
+    cells = [
+        cell for line in table.drop(columns=["Settings", "Method"]).to_dict("records") for cell in line.values() if cell
+    ]
     assert sorted(cells) == ["0.500", "0.600", "0.700"]
     assert set(table["Settings"]) == {"epochs 3", "epochs 9"}
 
@@ -151,4 +153,4 @@ def test_setups_are_never_averaged_into_one_cell() -> None:
 def test_scores_of_other_scales_have_no_average() -> None:
     runs = [run("baseline", 0, 0.5), run("baseline", 0, 0.5, task="demo/translation")]
     runs[1] = row("t", config(task="demo/translation"), outcome=result(0.5, 0.25, bleu=20.0))
-    assert pivot.AVERAGE not in pivot.made(tables.runs_frame(runs), "task")
+    assert pivot.AVERAGE not in pivot.made(tables.runs_frame(runs))

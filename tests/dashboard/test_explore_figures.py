@@ -68,46 +68,16 @@ def test_clouds_side_by_side_have_the_same_bins() -> None:
     assert pair[0].layout.xaxis.ticktext == ("0", "0.01", "0.1", "1")
 
 
-def test_axis_is_cut_where_an_outlier_dwarfs_all_others() -> None:
+def test_rogue_dimensions_are_marked_and_views_share_the_axis() -> None:
     mean = np.linspace(-0.5, 1.0, 60)
     mean[[5, 50]] = -9.128, 2.0
-    drawn = figures.mean_activation(mean, [5, 50], "cls")
-    bars, inside, beyond = drawn.data
-    low, high = drawn.layout.yaxis.range
-    assert low < -0.5 and 2.0 < high < 3.0 and low > -2.0  # 2 is at most twice the rest
-    assert (inside.x, inside.text) == ((50,), ("50",)) and bars.y[5] == -9.128
-    assert (beyond.x, beyond.text, beyond.customdata) == ((5,), ("5: −9.13",), (-9.128,))
-    assert low < beyond.y[0] < -0.5 and beyond.marker.symbol == ("triangle-down",)
-    assert beyond.textposition == ("top right",)  # inside the figure
-    assert drawn.layout.yaxis.title.text == "mean activation (axis cut)"
-    mean[5] = -2.9  # less than three times as far as the next
-    drawn = figures.mean_activation(mean, [5, 50], "cls")
-    assert drawn.layout.yaxis.range is None and drawn.data[1].x == (5, 50) and len(drawn.data) == 2
-    assert drawn.layout.yaxis.title.text == "mean activation"
-
-
-def test_several_outliers_are_listed_beyond_a_cut_axis() -> None:
-    mean = np.full(60, 0.25)
-    mean[[3, 20, 57]] = 12.0, -9.0, 1.0
-    span = figures.cut_axis([(mean, [3, 20, 57])])
-    assert span == pytest.approx((-0.05, 0.3))
-    assert figures.beyond(span, mean, [3, 20, 57]) == [3, 20, 57]  # 1 is four times as far as all that are no outliers
-    assert figures.cut_axis([(mean, [])]) is None and figures.beyond(None, mean, [3]) == []
-
-
-def test_axes_side_by_side_are_cut_the_same_way() -> None:
-    mean, other = np.full(60, 0.5), np.full(60, -0.5)
-    mean[3] = 8.0
-    clouds = (mean, [3]), (other, [])
-    pair = (
-        figures.mean_activation(*clouds[0], "cls", clouds[1:]),
-        figures.mean_activation(*clouds[1], "cls", clouds[:1]),
-    )  # type: ignore[arg-type]
+    pair = figures.mean_activation(mean, [5, 50], "cls"), figures.mean_activation(np.full(60, 0.5), [], "cls")
+    bars, marked = pair[0].data
+    assert bars.y[5] == -9.128 and (marked.x, marked.text, marked.y) == ((5, 50), ("5", "50"), (-9.128, 2.0))
+    assert marked.textposition == ("bottom center", "top center") and len(pair[1].data) == 1
     figures.share_axes(pair)
-    assert pair[0].layout.yaxis.range == pair[1].layout.yaxis.range == pytest.approx((-0.7, 0.7))
-    wide = np.linspace(-10, 10, 60)  # where another view needs the room, nothing is cut
-    assert figures.cut_axis([(mean, [3]), (wide, [])]) is None
-    assert figures.mean_activation(mean, [3], "cls", [(wide, [])]).data[1].text == ("3",)
+    low, high = pair[0].layout.yaxis.range
+    assert pair[1].layout.yaxis.range == (low, high) and low < -9.128 and high > 2.0
 
 
 def test_all_layers_are_drawn_behind_the_chosen_one() -> None:
@@ -240,12 +210,11 @@ def test_marked_points_stand_out_and_no_point_is_lost(dimensions: int) -> None:
     assert [trace.marker.color.tolist() for trace in scale.data] == [list(range(5, 20)), list(range(5))]
 
 
-def test_density_lines_are_over_the_points_and_clusters_are_named() -> None:
+def test_clusters_are_named() -> None:
     places = np.array([[0.0, 0], [1, 0], [9, 9], [5, 5]])
     names = pd.Series(["1: cat", "1: cat", "2: dog", map_figure.NO_CLUSTER])
-    line = np.array([[0.0, 0], [1, 1], [0, 1], [0, 0]])
-    figure = map_figure.cloud_map(places, ["x", "y"], names, ["a"] * 4, density=[(0.5, [line, line])], named=True)
-    alone, first, second, lines, labels = figure.data
+    figure = map_figure.cloud_map(places, ["x", "y"], names, ["a"] * 4, named=True)
+    alone, first, second, labels = figure.data
     assert (alone.name, alone.marker.color) == (map_figure.NO_CLUSTER, map_figure._OTHER_COLOUR)
-    assert (first.name, second.name) == ("1: cat", "2: dog") and lines.mode == "lines" and len(lines.x) == 10
-    assert np.isnan(lines.x[4]) and list(labels.text) == ["1: cat", "2: dog"] and list(labels.x) == [0.5, 9]
+    assert (first.name, second.name) == ("1: cat", "2: dog")
+    assert list(labels.text) == ["1: cat", "2: dog"] and list(labels.x) == [0.5, 9]

@@ -13,7 +13,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard.explore import point_map, points, sections
+from dashboard.explore import point_map, sections
 from isoviz.access.service import Service
 from isoviz.exploring import maps, measuring, similarity
 from isoviz.exploring.jobs import SENTENCES
@@ -107,9 +107,6 @@ def test_a_folded_section_computes_nothing_and_keeps_its_fields(
         page.session_state["explore_tab"] = "Rogue dimensions"
         assert errors(page.run()) == [] and len(drawn(page)) == every - 3
         assert "explore_tab" not in page.query_params
-    page = opened(explore_show_figures="true", explore_ev_axis="log axis")  # a link from before there were tabs
-    assert errors(page) == [] and len(drawn(page)) == every and not page.toast
-    assert page.segmented_control(key="explore_ev_axis").value == "log axis"
 
 
 def test_every_point_is_drawn_where_pca_puts_it_and_pictures_name_their_cloud(opened: Opened, view: ViewResult) -> None:
@@ -336,9 +333,8 @@ def test_a_selection_in_one_view_is_highlighted_in_the_others(
     assert sum(len(numbers(trace, "x")) for trace in tokens if trace["marker"]["opacity"] == 0.9) == of_rows
 
 
-@pytest.mark.parametrize("size", ["2-D", point_map.FILM])
-def test_the_same_in_python(opened: Opened, size: str, view: ViewResult) -> None:
-    chosen = {"explore_layer": "1", "explore_pooling": "mean", "explore_points": "1000", "explore_size": size}
+def test_the_same_in_python(opened: Opened, view: ViewResult) -> None:
+    chosen = {"explore_layer": "1", "explore_pooling": "mean", "explore_points": "1000"}
     page = opened(**chosen)
     assert not page.code  # its colours are not loaded before it is shown
     page.session_state["explore_python"] = True
@@ -349,48 +345,11 @@ def test_the_same_in_python(opened: Opened, size: str, view: ViewResult) -> None
     assert output.getvalue().split()[0] == repr(view.entry(1, "mean").number("isoscore"))
     figure = json.loads(figures(page)[0]["figure"])
     x = np.concatenate([numbers(trace, "x") for trace in figure["data"]])
-    coordinates = names["film"][1].coordinates if size == point_map.FILM else names["coordinates"]
-    np.testing.assert_allclose(np.sort(coordinates[:, 0]), np.sort(x), rtol=1e-5)
+    np.testing.assert_allclose(np.sort(names["coordinates"][:, 0]), np.sort(x), rtol=1e-5)
 
 
-def test_clusters_and_density_lines_live_in_the_address(opened: Opened) -> None:
-    chosen = {"explore_colour": point_map.CLUSTERS, "explore_density": "true", "explore_pooling": "mean"}
-    page = opened(**chosen)
+def test_clusters_live_in_the_address(opened: Opened) -> None:
+    page = opened(explore_colour=point_map.CLUSTERS, explore_pooling="mean")
     assert errors(page) == [] and "of the map, not of the space" in texts(page)
     traces = json.loads(figures(page)[0]["figure"])["data"]
-    assert next(trace["name"] for trace in traces if trace.get("mode") == "lines") == "90 % of the points"
     assert sum(len(numbers(trace, "x")) for trace in traces if trace["type"] == "scattergl") == ROWS
-    page.segmented_control(key="explore_size").set_value("3-D").run()
-    assert errors(page) == [] and page.toggle(key="explore_density").disabled
-
-
-@pytest.mark.parametrize("kind", ["PCA", "UMAP"])
-def test_film_of_layers(
-    opened: Opened, kind: str, view: ViewResult, answered: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def by_pca(clouds: Any, request: MapRequest) -> Any:
-        return np.stack([layer.coordinates for layer in maps.aligned_pca(clouds)]).astype(np.float32)
-
-    monkeypatch.setattr(maps, "aligned_umap", by_pca)
-    chosen = {"explore_size": point_map.FILM, "explore_map": kind, "explore_pooling": "mean", "explore_layer": "1"}
-    page = opened(**chosen)
-    assert errors(page) == [] and answered == ["map"] * (kind == "UMAP")
-    (data,) = figures(page)
-    assert data["frames"] == [f"layer {number}" for number in range(5)] and data["frame"] == 1
-    expected = maps.aligned_pca([view.points(layer, "mean") for layer in range(5)])
-    traces = json.loads(data["figure"])["data"]
-    paths = [np.array(trace["meta"]).reshape(5, -1, 2) for trace in traces]
-    for path, trace in zip(paths, traces, strict=True):  # the picture begins at the layer that is chosen
-        np.testing.assert_allclose(path[1, :, 0], numbers(trace, "x"), atol=1e-4)
-    last = np.concatenate([path[4, :, 0] for path in paths])
-    np.testing.assert_allclose(np.sort(last), np.sort(expected[4].coordinates[:, 0]), atol=1e-4)
-    assert not [toggle for toggle in page.toggle if toggle.key == "explore_density"]
-
-
-def test_outliers_of_one_layer_leave_the_other_layers_large() -> None:
-    draws = np.random.default_rng(0).normal(size=(3, 200, 2))
-    film = draws.copy()
-    film[1, 0] = 500.0
-    layout = points.Layout(film[0], np.arange(200), ["x", "y"], None, "key", film)
-    assert np.abs(layout.extent).max() < 10
-    assert len(layout.extent) == 3 * 200 - 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import html
 import io
-import json
 import re
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.explore import numbers, point_map
+from dashboard.explore import numbers
 from dashboard.export.html import render, vectors_inside
 from dashboard.shared import downloads, wording
 from isoviz import metrics, tasks, vectors
@@ -29,7 +28,7 @@ from isoviz.jobs.results import FACTS, write_json
 from isoviz.metrics.record import Reading
 from isoviz.models.extract import encode
 from tests.dashboard.conftest import Offered, Opened, OpenPage
-from tests.dashboard.reading import ROWS, address, components, drawn, errors, key_for, texts
+from tests.dashboard.reading import ROWS, address, drawn, errors, key_for, texts
 from tests.dashboard.saved import saved
 from tests.jobs.here import fail_job, put_job
 from tests.measured import cloud
@@ -293,16 +292,9 @@ def test_isoscore_star_of_every_layer_and_of_all_together(opened: Opened, kept_v
 def test_the_page_is_saved_with_its_numbers_and_its_vectors(
     opened: Opened, kept_view: ViewResult, offered: Offered, tmp_path: Path
 ) -> None:
-    page = opened(explore_size=point_map.FILM, explore_layer="1", explore_pooling="mean")
+    page = opened(explore_layer="1", explore_pooling="mean")
     page_file = saved(next(make for name, make in offered.items() if re.match(r"isoviz-explore-.*\.html", name))())
     assert page_file.figures[0]["data"] == drawn(page)[0]["data"] and len(page_file.figures) > 2
-    (film,) = (figure for figure in page_file.figures if "frames" in figure)
-    (spec,) = (json.loads(data["figure"]) for data in components(page) if data.get("frames"))
-    assert [frame["name"] for frame in film["frames"]] == ["layer 0", "layer 1", "layer 2"]
-    assert film["layout"]["meta"] == 1
-    for number, trace in enumerate(spec["data"]):
-        places = np.array([[frame["data"][number][axis] for axis in "xy"] for frame in film["frames"]])
-        np.testing.assert_allclose(places.swapaxes(1, 2).ravel(), trace["meta"], atol=1e-4)
 
     (matrix,) = page_file.matrices
     cells, order = kept_view.matrix(1, "mean")

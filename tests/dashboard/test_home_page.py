@@ -12,7 +12,7 @@ from tests.dashboard.made_up import config, fail, finish
 from tests.dashboard.reading import texts
 
 
-def test_empty_store_names_the_button_to_click(open_page: OpenPage) -> None:
+def test_empty_store_names_the_button_to_click_and_leads_to_the_pages_that_answer(open_page: OpenPage) -> None:
     page = open_page("home")
     assert not page.exception
     assert page.title[0].value == "IsoViz"
@@ -23,10 +23,12 @@ def test_empty_store_names_the_button_to_click(open_page: OpenPage) -> None:
         "Set up these 24 runs",
         "Set up these 10 runs",
     ]
-
-
-def test_card_leads_to_the_filled_form(open_page: OpenPage) -> None:
-    page = open_page("home").button(key="card_isobn").click().run()
+    links = [link.proto for link in page.get("page_link")]
+    pages = {"lessons", "methods", "explore", "whatif", "ruler", "train", "papers", "playground"}
+    assert pages <= {link.page for link in links}
+    collapsing = next(link for link in links if link.label == home.COLLAPSING)
+    assert collapsing.page == "live" and dict(parse_qsl(collapsing.query_string)) == menu.WATCHED
+    page.button(key="card_isobn").click().run()
     assert not page.exception
     assert page.title[0].value == "Train" and page.text_input(key="train_seeds").value == "0 1 2 3 4"
 
@@ -47,11 +49,3 @@ def test_runs_are_listed_with_their_state(open_page: OpenPage, store: Store) -> 
     assert "1 queued · 1 finished · 1 failed" in shown
     assert "accuracy 0.875, IsoScore* 0.250, collapsed: predicts one class" in shown and "next in the queue" in shown
     assert "out of *memory* <b>" in shown  # as text
-
-
-def test_four_questions_lead_to_the_pages_that_answer_them(open_page: OpenPage) -> None:
-    links = [link.proto for link in open_page("home").get("page_link")]
-    pages = {"lessons", "methods", "explore", "whatif", "ruler", "train", "papers", "playground"}
-    assert pages <= {link.page for link in links}
-    collapsing = next(link for link in links if link.label == home.COLLAPSING)
-    assert collapsing.page == "live" and dict(parse_qsl(collapsing.query_string)) == menu.WATCHED

@@ -45,7 +45,7 @@ def some_runs(store: Store, count: int) -> int:
     return len(configs)
 
 
-def test_a_recorded_figure_is_on_the_page_at_once(open_page: OpenPage) -> None:
+def test_a_recorded_figure_is_on_the_page_at_once_and_one_click_starts_the_quick_study(open_page: OpenPage) -> None:
     page = open_page("papers", **FIGURE_2)
     assert not page.exception
     (figure,) = drawn(page)
@@ -55,6 +55,10 @@ def test_a_recorded_figure_is_on_the_page_at_once(open_page: OpenPage) -> None:
     assert {trace["name"] for trace in measured} <= names
     assert mounted(page)[0]["name"].startswith("isoviz-istar-figure-2")
     assert "What the paper leaves open" in texts(page) and "section 3" in texts(page)
+    assert buttons(page)["Reproduce (quick)"]
+    page.button(key="papers_reproduce").click().run()
+    assert queue.look(jobs.STUDY, jobs.key_of("istar-figure-2", "quick")).status == "waiting"
+    assert "Reproduce (quick)" not in buttons(page) and "Stop" in buttons(page)
 
 
 def test_a_recorded_result_says_on_how_many_rows_and_is_full_on_the_papers_only(open_page: OpenPage) -> None:
@@ -64,7 +68,7 @@ def test_a_recorded_result_says_on_how_many_rows_and_is_full_on_the_papers_only(
     assert names["isobn-table-1"] == "Recorded, reduced" and names["istar-figure-2"] == "Recorded, full"
 
 
-def test_printed_numbers_are_beside_ours_and_say_what_differs(open_page: OpenPage) -> None:
+def test_printed_numbers_are_beside_ours_and_leave_as_files(open_page: OpenPage, offered: Offered) -> None:
     page = open_page("papers", **TABLE_2)
     assert not page.exception
     theirs, beside = page.dataframe[0].value, page.dataframe[1].value
@@ -73,6 +77,11 @@ def test_printed_numbers_are_beside_ours_and_say_what_differs(open_page: OpenPag
     assert {"Printed", "Measured", "Difference"} <= set(beside.columns)
     assert (beside["Difference"] - (beside["Measured"] - beside["Printed"])).abs().max() < 1e-12
     assert "all-MiniLM-L6-v2, there bert-base-cased" in texts(page)
+    result = json.loads(offered["isobn-figures-full.json"]())
+    assert result["provenance"]["study"] == "isobn-figures"
+    beside = pd.read_csv(io.BytesIO(offered["isobn-figures-printed-and-measured.csv"]()))
+    assert len(beside) == len(result["published"])
+    assert r"\toprule" in offered["isobn-table-2-2.tex"]()
 
 
 def test_a_link_to_a_study_by_its_name(open_page: OpenPage) -> None:
@@ -82,14 +91,6 @@ def test_a_link_to_a_study_by_its_name(open_page: OpenPage) -> None:
     assert part.header[0].value.startswith("Figure 4 ·") and not part.warning
     lost = open_page("papers", study="figure-of-speech")
     assert not lost.exception and "figure-of-speech" in lost.warning[0].value.replace("\\", "")
-
-
-def test_one_click_starts_the_quick_study_and_the_page_waits_for_it(open_page: OpenPage) -> None:
-    page = open_page("papers", **FIGURE_2)
-    assert buttons(page)["Reproduce (quick)"]
-    page.button(key="papers_reproduce").click().run()
-    assert queue.look(jobs.STUDY, jobs.key_of("istar-figure-2", "quick")).status == "waiting"
-    assert "Reproduce (quick)" not in buttons(page) and "Stop" in buttons(page)
 
 
 def test_local_results_precede_recorded_ones(open_page: OpenPage) -> None:
@@ -113,15 +114,6 @@ def test_a_viewer_sees_results_and_starts_nothing(
     page = open_page("papers", **query)
     button = page.button(key="papers_reproduce")
     assert not page.exception and button.disabled and button.help and drawn(page)
-
-
-def test_a_result_leaves_as_files(open_page: OpenPage, offered: Offered) -> None:
-    open_page("papers", **TABLE_2)
-    result = json.loads(offered["isobn-figures-full.json"]())
-    assert result["provenance"]["study"] == "isobn-figures"
-    beside = pd.read_csv(io.BytesIO(offered["isobn-figures-printed-and-measured.csv"]()))
-    assert len(beside) == len(result["published"])
-    assert r"\toprule" in offered["isobn-table-2-2.tex"]()
 
 
 def test_a_study_of_runs_shows_what_there_is_and_launches_the_rest_as_one_experiment(

@@ -103,7 +103,7 @@ def exported() -> list[str]:
     """Every table that pages export as LaTeX: a task's, the comparison's, several tasks side by side."""
     runs = [*rows(THREE), row("s0", config("istar", 0, {"lam": -1}), outcome=result(0.71, 0.25))]
     (part,) = comparisons.compare(runs).parts
-    side = pivot.made(tables.runs_frame(runs), "task").fillna("")
+    side = pivot.made(tables.runs_frame(runs)).fillna("")
     cells = {downloads.latex_text(str(name)): side[name] for name in side}
     return [
         publication.latex(table(runs)),

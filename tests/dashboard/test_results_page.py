@@ -32,7 +32,7 @@ def filled(store: Store) -> Store:
     return store
 
 
-def test_table_shows_means_seeds_baselines_and_remarks(open_page: OpenPage, filled: Store) -> None:
+def test_tables_lists_files_and_another_metric(open_page: OpenPage, filled: Store, offered: Offered) -> None:
     page = open_page("results", results_group="all")
     assert not page.exception
     table = page.dataframe[0].value
@@ -44,6 +44,28 @@ def test_table_shows_means_seeds_baselines_and_remarks(open_page: OpenPage, fill
     # in no mean
     assert lines["I-STAR λ = 1"]["n"] == 0 and lines["I-STAR λ = 1"]["Each seed"] == "0: 0.625 (collapsed)"
     assert (lines["(majority)"]["Mean"], lines["(bag of words)"]["Mean"]) == (0.5, 0.625)
+
+    (strip,) = mounted(page)
+    assert strip["name"] == "isoviz-seeds-demo-acceptability-accuracy"
+    (drawn_values, *_) = json.loads(strip["spec"])["data"]
+    runs = pd.read_parquet(io.BytesIO(offered["runs.parquet"]()))
+    assert runs[runs["title"] == "Baseline"]["value"].tolist()[::-1] == drawn_values["x"] == [0.5, 0.75]
+    means = pd.read_parquet(io.BytesIO(offered["results-demo-acceptability-accuracy.parquet"]()))
+    assert means["mean"].tolist()[0] == 0.625 and means["mean"].isna().tolist() == [False, True]
+    assert {name.rpartition(".")[2] for name in offered if name.startswith("results-demo-")} == {
+        "csv",
+        "parquet",
+        "tex",
+    }
+
+    table = page.dataframe[-1].value
+    assert len(table) == 4
+    assert {link.partition("=")[2] for link in table["Run"]} == {run.id for run in filled.list()}
+    assert table.set_index("Status").loc["diverged", "Remarks"].startswith("diverged: the loss term 'istar'")
+
+    page.segmented_control(key="metric_demo/acceptability").set_value("matthews").run()
+    table = page.dataframe[0].value  # without the baselines of the primary metric
+    assert list(table["Method"]) == ["Baseline", "I-STAR λ = 1"] and list(table["Mean"])[:1] == [0.625]
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.slug)
@@ -66,23 +88,6 @@ def test_a_presets_question_is_answered_in_a_sentence_with_an_interval(
         assert any(re.search(rf"IsoBN β = 0.5 − Baseline: {interval}, 5 paired seeds", line) for line in answers)
     else:  # asks no question: one seed each
         assert sum("not enough seeds to tell" in line for line in answers) == 2
-
-
-def test_tables_and_every_seed_are_files(open_page: OpenPage, filled: Store, offered: Offered) -> None:
-    (strip,) = mounted(open_page("results", results_group="all"))
-    assert strip["name"] == "isoviz-seeds-demo-acceptability-accuracy"
-    (drawn_values, *_) = json.loads(strip["spec"])["data"]
-    runs = pd.read_parquet(io.BytesIO(offered["runs.parquet"]()))
-    assert runs[runs["title"] == "Baseline"]["value"].tolist()[::-1] == drawn_values["x"] == [0.5, 0.75]
-    means = pd.read_parquet(io.BytesIO(offered["results-demo-acceptability-accuracy.parquet"]()))
-    assert means["mean"].tolist()[0] == 0.625 and means["mean"].isna().tolist() == [False, True]
-
-
-def test_every_run_is_listed_with_a_link(open_page: OpenPage, filled: Store) -> None:
-    table = open_page("results", results_group="all").dataframe[-1].value
-    assert len(table) == 4
-    assert {link.partition("=")[2] for link in table["Run"]} == {run.id for run in filled.list()}
-    assert table.set_index("Status").loc["diverged", "Remarks"].startswith("diverged: the loss term 'istar'")
 
 
 def test_filters_live_in_the_address(open_page: OpenPage, filled: Store) -> None:
@@ -129,13 +134,6 @@ def test_the_first_column_of_isotropy_is_of_the_cloud_that_the_method_acts_on(
     assert page.multiselect(key="results_isotropy").value == ["Mean cosine"]  # chosen, so it stays
 
 
-def test_other_metric_drops_the_baselines_of_the_primary_one(open_page: OpenPage, filled: Store) -> None:
-    page = open_page("results", results_group="all")
-    page.segmented_control(key="metric_demo/acceptability").set_value("matthews").run()
-    table = page.dataframe[0].value
-    assert list(table["Method"]) == ["Baseline", "I-STAR λ = 1"] and list(table["Mean"])[:1] == [0.625]
-
-
 def test_a_table_of_several_training_sizes_claims_none_of_them(
     open_page: OpenPage, store: Store, offered: Offered
 ) -> None:
@@ -176,10 +174,7 @@ def test_csv_disarms_formulas() -> None:
     assert "'" not in plain and "+0.025" in plain
 
 
-def test_every_format_is_offered_and_the_bibliography(open_page: OpenPage, filled: Store, offered: Offered) -> None:
-    open_page("results")
-    made = {name.rpartition(".")[2]: data for name, data in offered.items() if name.startswith("results-demo-")}
-    assert set(made) == {"csv", "parquet", "tex"}
+def test_the_bibliography_has_the_methods_paper(filled: Store) -> None:
     runs = tables.runs_frame(filled.list())
     entries = citing.bibtex_of(zip(runs["model"], runs["task"], runs["method"], strict=True), ["isoscore"])
     assert any("Stable Anisotropic Regularization" in entry for entry in entries.values())

@@ -93,7 +93,9 @@ def test_unknown_and_missing_ids_lead_to_results(open_page: OpenPage) -> None:
         assert not app.dataframe
 
 
-def test_names_tags_and_notes_are_kept_and_shown_as_text(store: Store, open_page: OpenPage) -> None:
+def test_names_tags_and_notes_are_kept_and_shown_as_text_until_the_run_is_deleted(
+    store: Store, open_page: OpenPage
+) -> None:
     run = Story(store).complete()
     app = open_page("run", id=run.id)
     app.text_input[0].set_value("**bold** <i>name</i>")
@@ -105,11 +107,6 @@ def test_names_tags_and_notes_are_kept_and_shown_as_text(store: Store, open_page
     assert (row.name, row.tags, row.note) == ("**bold** <i>name</i>", ("first", "second"), "a note\nof two lines")
     assert app.title[0].value.startswith("\\*\\*bold\\*\\* \\<i\\>name\\</i\\>")
     assert app.text[0].value == "a note\nof two lines"
-
-
-def test_a_run_can_be_deleted(store: Store, open_page: OpenPage) -> None:
-    run = Story(store).complete()
-    app = open_page("run", id=run.id)
     app.button(key="delete-run").click().run()
     assert store.list() == []
 

@@ -106,42 +106,30 @@ def test_two_methods_in_one_run(open_page: OpenPage, store: Store) -> None:
     assert {(params["isobn.beta"], params["istar.lam"]) for params in combined} == {(1.0, 1.0), (1.0, -1.0)}
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
+def test_bad_values_are_reported_beside_the_field_and_nothing_starts(open_page: OpenPage, store: Store) -> None:
+    page = with_istar(open_page)
+    page.text_input(key="train_weight_decay").set_value("0.02").run()
+    for key, value, message in (
         ("train_istar.lam", "200", "at least -100, at most 100"),
         ("train_seeds", "a", "allowed: whole numbers such as 0 1 2"),
         ("train_learning_rate", "-1", "above 0"),
-    ],
-)
-def test_bad_values_are_reported_beside_the_field_and_nothing_starts(
-    key: str, value: str, message: str, open_page: OpenPage, store: Store
-) -> None:
-    page = with_istar(open_page)
-    page.text_input(key="train_weight_decay").set_value("0.02").run()
-    page.text_input(key=key).set_value(value).run()
-    (error,) = errors(page)
-    assert message in error
-    assert page.button(key="launch").disabled
-    assert page.text_input(key="train_weight_decay").value == "0.02"  # nothing entered before is lost
-    assert store.list() == []
-
-
-def test_metric_that_the_task_lacks_is_reported_before_launch(open_page: OpenPage) -> None:
-    page = open_page("train")
+    ):
+        usual = page.text_input(key=key).value
+        page.text_input(key=key).set_value(value).run()
+        (error,) = errors(page)
+        assert message in error and page.button(key="launch").disabled
+        page.text_input(key=key).set_value(usual).run()
     page.text_input(key="train_early_stopping").set_value("bleu:2").run()
     beside, in_summary = errors(page)
     assert "no metric 'bleu' to watch (allowed: primary, accuracy, matthews)" in beside
-    assert in_summary == f"Early stopping: {beside}"
-    assert page.button(key="launch").disabled
-
-
-def test_an_empty_selection_is_reported(open_page: OpenPage) -> None:
-    page = open_page("train")
+    assert in_summary == f"Early stopping: {beside}" and page.button(key="launch").disabled
+    page.text_input(key="train_early_stopping").set_value("").run()
     page.multiselect(key="train_tasks").set_value([]).run()
     page.multiselect(key="train_models").set_value([]).run()
     assert errors(page) == ["Choose at least one model.", "Choose at least one task."]
     assert page.button(key="launch").disabled
+    assert page.text_input(key="train_weight_decay").value == "0.02"  # nothing entered before is lost
+    assert store.list() == []
 
 
 def test_paper_task_needs_a_folder(open_page: OpenPage, store: Store, cola: Path, tmp_path: Path) -> None:

@@ -110,6 +110,15 @@ def test_numbers_figures_and_words_of_a_chain(runs: tuple[str, str], open_page: 
     kinds = {element.proto.label for element in page.get("download_button")}
     files = {f"{table} ({kind})" for table in ("Numbers", "Both maps") for kind in ("CSV", "Parquet")}
     assert kinds == {*files, "Save as one page"}
+    row = Store(None).get(runs[0])
+    source = f"{row.config.model} · glue/cola · validation · run {row.name} · head cloud · n = 48, d = 16 · "
+    assert {data["name"].removeprefix(f"what-if-{row.id}-"): data["about"] for data in mounted(page)} == {
+        "spectrum": source + "no transform and zca:strength=0.5",
+        "map-before": source + "no transform",
+        "map-after": source + "zca:strength=0.5",
+    }
+    page = open_page("whatif", run=runs[0], chain="none")
+    assert {data["about"] for data in mounted(page)} == {source + "no transform"}
 
 
 def test_a_chain_is_taken_home_as_a_matrix_and_as_a_model(
@@ -350,19 +359,6 @@ def test_another_run_is_chosen_and_another_address_followed(runs: tuple[str, str
     page.query_params["run"] = runs[1]
     page.run()
     assert page.selectbox(key="whatif_run").value == runs[1]
-
-
-def test_saved_pictures_name_their_cloud_and_chain(runs: tuple[str, str], open_page: OpenPage) -> None:
-    page = open_page("whatif", run=runs[0], chain="zca:strength=0.5")
-    row = Store(None).get(runs[0])
-    source = f"{row.config.model} · glue/cola · validation · run {row.name} · head cloud · n = 48, d = 16 · "
-    assert {data["name"].removeprefix(f"what-if-{row.id}-"): data["about"] for data in mounted(page)} == {
-        "spectrum": source + "no transform and zca:strength=0.5",
-        "map-before": source + "no transform",
-        "map-after": source + "zca:strength=0.5",
-    }
-    page = open_page("whatif", run=runs[0], chain="none")
-    assert {data["about"] for data in mounted(page)} == {source + "no transform"}
 
 
 def test_both_clouds_of_a_run_whose_method_changes_the_vector(runs: tuple[str, str], open_page: OpenPage) -> None:

@@ -83,6 +83,13 @@ def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
     fields = {field.key for field in page.get("file_uploader")}
     assert fields >= {"whatif_add.queries", "whatif_add.pairs"} and "whatif_add.labels" not in fields
 
+    use = page.button(key="whatif_use_best")
+    value = float(use.label.removeprefix("Use "))
+    if value != 0.5:
+        use.click().run()
+        assert errors(page) == [] and chains.read(page.query_params["chain"])[0].params.strength == value
+    assert page.button(key="whatif_use_best").disabled
+
 
 def test_a_verdict_known_at_once_has_its_button_once(open_page: OpenPage) -> None:
     page = opened(open_page, stored_set(1200), chain="zca:strength=0.5")
@@ -339,32 +346,6 @@ def test_labels_that_arrive_are_judged_and_move_the_curve(open_page: OpenPage) -
     shown = texts(page)
     assert "Judged by scored pairs, with labels in the table below. Spearman, cosine" in shown
     assert "Cross-validated over all 90 labelled rows: k-NN" not in shown and "too small to hold rows back" not in shown
-
-
-def test_labels_added_after_pairs_are_answered_first(open_page: OpenPage) -> None:
-    ids = [str(row) for row in range(1, 91)]
-    pairs = pd.DataFrame({"left": ids[:-1], "right": ids[1:], "score": [float(row % 5) for row in range(89)]})
-    points = RNG.normal(size=(90, 8))
-    key = vectors.keep(VectorSet(points, pd.DataFrame({"id": ids}), pairs, "similarity", name="made"))
-    page = opened(open_page, key, chain="zca:strength=0.5")
-    assert "Judged by scored pairs. Spearman, cosine" in texts(page)
-    content = "label\n" + "\n".join("no" if row % 2 else "yes" for row in range(90))
-    page.file_uploader(key="whatif_add.labels").set_value([("labels.csv", content.encode(), "text/csv")]).run()
-    assert errors(page) == [] and page.selectbox(key="whatif_readout").value == "k-NN accuracy"
-    assert "Judged by labels, with scored pairs in the table below. Cross-validated" in texts(page)
-    labelled = vectors.load(page.query_params["whatif_either"])
-    together = VectorSet(points, labelled.columns, labelled.pairs, "similarity")
-    assert labelled.key != together.key, "the address says which relation is answered"
-
-
-def test_the_best_value_can_be_taken(open_page: OpenPage) -> None:
-    page = opened(open_page, stored_set(), chain="zca:strength=0.5", whatif_readout="k-NN accuracy")
-    use = page.button(key="whatif_use_best")
-    value = float(use.label.removeprefix("Use "))
-    if value != 0.5:
-        use.click().run()
-        assert errors(page) == [] and chains.read(page.query_params["chain"])[0].params.strength == value
-    assert page.button(key="whatif_use_best").disabled
 
 
 def test_texts_wait_for_an_encoder_and_are_not_asked_for_again(open_page: OpenPage) -> None:

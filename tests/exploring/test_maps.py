@@ -81,22 +81,6 @@ def test_axes_of_very_many_points_are_of_some_and_place_all(monkeypatch: pytest.
     assert [len(maps.sampled(1_000, request)) for request in (flat, solid, umap)] == [1_000, 300, 300]
 
 
-def test_layers_of_a_film_are_turned_onto_the_one_before() -> None:
-    first = np.random.default_rng(0).normal(size=(200, 5)) * (9, 4, 0.1, 0.1, 0.1)
-    angle = np.radians(70)
-    turn = np.eye(5)
-    turn[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
-    flat = np.ones((200, 5))
-    maps_of_layers = maps.aligned_pca([first, 7 * first @ turn + 3, -first, flat, first])
-    one, other, mirrored, dead, last = maps_of_layers
-    np.testing.assert_allclose(other.coordinates, one.coordinates, atol=1e-9)
-    np.testing.assert_allclose(mirrored.coordinates, one.coordinates, atol=1e-9)
-    assert not dead.coordinates.any() and np.square(last.coordinates).sum() == pytest.approx(200)
-    np.testing.assert_allclose(other.place(7 * first @ turn + 3), other.coordinates, atol=1e-9)
-    film = MapRequest(film=True)
-    assert film.key(1, "cls") != MapRequest().key(1, "cls") and len(maps.sampled(9_000, film)) == 2_000
-
-
 RANDOM = np.random.default_rng(0)
 GROUPS = [(0, 0, 120), (9, 0, 60), (0, 9, 30)]
 MAP = np.concatenate([RANDOM.normal((x, y), 0.5, size=(count, 2)) for x, y, count in GROUPS])
@@ -124,17 +108,6 @@ def test_words_weigh_by_hand() -> None:
     assert words == ["cat, the", "dog, the"]
     assert maps.distinguishing_words(["! ?", "…"], np.array([0, 1])) == ["", ""]
     assert maps.distinguishing_words(["cat"], np.array([-1])) == []
-
-
-@pytest.mark.parametrize("count", [400, 4_000])
-def test_a_line_encloses_its_share_of_the_points(count: int) -> None:
-    points = np.random.default_rng(1).normal(size=(count, 2)) * (1, 20)
-    for share, lines in maps.density_lines(points):
-        inside = np.zeros(count, dtype=bool)
-        for line in lines:
-            inside ^= maps.inside(points, line[:-1])
-        assert inside.mean() == pytest.approx(share, abs=0.05)
-    assert maps.density_lines(np.ones((50, 2))) == [] == maps.density_lines(points[:5])
 
 
 def test_agrees_with_counting_crossings_one_by_one() -> None:
