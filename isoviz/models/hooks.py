@@ -29,8 +29,7 @@ class Representations:
         places: (B,) where in its row the token of `cls` stands; None: it is the first.
         sinks: (B,) tokens of each row that are left out as attention sinks; None where they stay.
         embeddings: (B, L, d) what the first layer reads; None while a network writes.
-        again: runs the encoder once more on the same batch, in training with other dropout masks; set where `penalties` are
-            computed.
+        again: runs the encoder once more on the same batch, in training with other dropout masks; set in a model's forward pass.
 
     Of an encoder-decoder, `cls` is the encoder's; L, `last_hidden`, `hidden_states` and `attention_mask` are the decoder's (L
     target positions; of a classifier those of the text itself), because isotropy calibration regularises the side of the output. While it
@@ -114,6 +113,10 @@ class Hooks:
     def penalties(self, reps: Representations) -> dict[str, Tensor]:
         """Scalar terms of the training loss by name, already weighted; computed inside the forward pass."""
         return {}
+
+    def reads_tokens(self) -> bool:
+        """Whether `penalties` read more of the `Representations` than `pooled`, `output_weight` and `again`."""
+        return type(self).penalties is not Hooks.penalties
 
     def objective(self, task_loss: Tensor, penalties: dict[str, Tensor]) -> Tensor:
         """The loss that is minimised. Default: the sum."""

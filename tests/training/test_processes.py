@@ -38,6 +38,7 @@ KINDS = {
     "istar-regression": "bert",
     "isobn-span": "bert",
     "isobn-seq2seq": "bart",
+    "gor-embedding": "bert",
     "vicreg-embedding": "bert",
     "pairs-embedding": "bert",
 }
@@ -49,7 +50,16 @@ LORA = "baseline-lora"
 """A run that trains low-rank matrices beside frozen weights."""
 
 
-USUAL = ("baseline", "isobn", "istar", "istar-regression", "baseline-best", "baseline-lora", "istar-fsdp")
+USUAL = (
+    "baseline",
+    "isobn",
+    "istar",
+    "istar-regression",
+    "baseline-best",
+    "baseline-lora",
+    "istar-fsdp",
+    "gor-embedding",
+)
 """Trained by `make test`: no statistics, those of a batch, those of the run; the rest is nightly."""
 
 SPLIT = ("istar", "isobn", "spectrum_pol", LORA)
