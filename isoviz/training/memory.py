@@ -150,7 +150,7 @@ def _cached(model: HeadedModel, batch: dict[str, Tensor], parts: int, accelerato
                 for tensor, leaf, start, end in zip(tensors, leaves, done, ends, strict=True)
                 if leaf.grad is not None and tensor.requires_grad
             ]
-            torch.autograd.backward(*zip(*pairs, strict=True))
+            torch.autograd.backward([tensor for tensor, _ in pairs], [gradient for _, gradient in pairs])
             done = ends
     devices.set_generator_states(end)
     return outputs
