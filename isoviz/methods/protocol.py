@@ -107,7 +107,7 @@ class Method(Hooks):
         kinds: the head kinds that the method supports.
         pulls: the quantity that the penalty pulls to a target, in words; two methods that pull the same quantity cannot be
             combined.
-        of_rows_together: whether its terms or statistics depend on which rows share a batch, so that the parts of a split batch do not add up.
+        of_rows_together: whether its terms or statistics depend on which rows share a batch; then its parts do not add up.
             True by default.
         frozen_stage: name of a second stage after fine-tuning, in which `fit_frozen` trains on cached vectors; "" if there is
             none.

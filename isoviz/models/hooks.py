@@ -29,7 +29,8 @@ class Representations:
         places: (B,) where in its row the token of `cls` stands; None: it is the first.
         sinks: (B,) tokens of each row that are left out as attention sinks; None where they stay.
         embeddings: (B, L, d) what the first layer reads; None while a network writes.
-        again: runs the encoder once more on the same batch, in training with other dropout masks; set in a model's forward pass.
+        again: runs the encoder once more on the same batch, in training with other dropout masks; set where `penalties` are
+            computed.
 
     Of an encoder-decoder, `cls` is the encoder's; L, `last_hidden`, `hidden_states` and `attention_mask` are the decoder's (L
     target positions; of a classifier those of the text itself), because isotropy calibration regularises the side of the output. While it

@@ -40,8 +40,7 @@ class Objective:
         self.loss, self.columns, self.temperature, self.scale = loss, columns, temperature, scale
         pairs = torch.tensor(sorted(known), dtype=torch.long).reshape(-1, 2)
         self._base = int(pairs.max()) + 1 if len(pairs) else 1
-        known = (pairs[:, 0] * self._base + pairs[:, 1]).unique()
-        self._known = torch.cat([known.new_tensor([-2]), known])  # never empty
+        self._known = torch.cat([torch.tensor([-2]), pairs[:, 0] * self._base + pairs[:, 1]]).unique()  # never empty
         options = {} if loss == "cosine" else {"scale": 1 / temperature}
         names = {"cosent": "CoSENTLoss", "angle": "AnglELoss", "cosine": "CosineSimilarityLoss"}
         self._library = getattr(losses, names[loss])(None, **options) if loss in names else None

@@ -135,7 +135,7 @@ def _cached(model: HeadedModel, batch: dict[str, Tensor], parts: int, accelerato
         return joined
 
     with accelerator.autocast():
-        outputs = model.read(replace(encode(), again=encode), batch["attention_mask"], batch["labels"], penalise=True)
+        outputs = model.read(encode(), batch["attention_mask"], batch["labels"], again=encode)
     accelerator.backward(outputs.loss)
     end = devices.generator_states()
     for states, leaves in passes:
