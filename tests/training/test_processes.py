@@ -86,7 +86,7 @@ def run_all(folder: Path, models: tiny.TinyModels, data: Path, processes: int) -
             slug, source = "baseline", {"task": "own", "own": own}
         config = RunConfig.checked(
             model=str(models(family, dropout=0.0)), **source, data=str(data / kind), method=slug,
-            params=methods.check_params(slug, {}), epochs=1, learning_rate=3e-4, batch_size=16,
+            params=methods.check_params(slug, {"lam": 1.0} if slug == "gor" else {}), epochs=1, learning_rate=3e-4, batch_size=16,
             batching="shuffled", max_train=47, max_eval=15, precision="no", threads=1, max_length=64, doc_stride=16,
         )  # fmt: skip
         (folder / name).mkdir(parents=True)
