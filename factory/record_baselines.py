@@ -43,6 +43,7 @@ SPECIAL: dict[str, dict[str, Any]] = {  # tasks that need settings other than th
     "demo/qa": {"epochs": 8, "max_length": 96},
     "demo/translation": {"epochs": 6, "learning_rate": 1e-3},
     "demo/summarization": {"epochs": 6, "learning_rate": 1e-3, "max_length": 128},
+    "demo/search": {"epochs": 1, "learning_rate": 4e-4, "threads": 1},
 }
 _DEMO = next(preset.plan for preset in PRESETS if preset.slug == "demo")
 SHORT: dict[str, Any] = {**RECIPE, **{name: _DEMO[name] for name in ("epochs", "max_train", "max_length")}}

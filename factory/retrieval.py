@@ -1,4 +1,5 @@
-"""The demo of a search: queries, documents, and how well each document answers each query, from the grammar of the similarity task.
+"""The demo of a search: queries, documents, and how well each document answers each query, from the grammar of the similarity task; and
+the task demo/search, whose rows are a query, a document that answers it, and one in similar words that does not.
 
 A document says who does what to whom or what, how that one is described, and where; a query says the same in other words.
 Relevance is not drawn but read off: 3 where everything agrees, 2 where who, what and to whom agree, 1 where what is done agrees and
@@ -9,6 +10,7 @@ every other that it answers. Exchanged roles, a denial and the same words in ano
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +32,8 @@ AGREEMENTS = (  # of the documents made for a query, with its scene
     ("description", "place"),
     ("object", "place"),
 )
+HARD = AGREEMENTS[4:8]  # of a negative
+TRIES = 16  # of which the negative with most of the query's words counts
 KINDS = ("person", "object", "clothing", "vehicle", "food", "animal")
 
 
@@ -84,6 +88,29 @@ def _document(s: Sampler, first: Scene, agree: frozenset[str]) -> tuple[str, Sce
     """A text that agrees with a scene in just these respects, and what it says."""
     other = similarity.second_scene(s, first, agree)
     return render(other.words(s)), other
+
+
+def _triplet(kinds: tuple[str, ...]) -> Callable[[Sampler, int], tuple[str, str, str]]:
+    """The document shares few words with its query, the negative many."""
+
+    def build(s: Sampler, _: int) -> tuple[str, str, str]:
+        first = similarity.scene(s, s.choose(kinds))
+        query = _query(s, first)
+        asked = set(query.lower().rstrip(".?").split())
+
+        def shared(text: str) -> int:
+            return len(asked & set(text.lower().rstrip(".").split()))
+
+        documents, negatives = (
+            [text for text in (_document(s, first, frozenset(agree))[0] for agree in chosen) if text != query]
+            for chosen in ([AGREEMENTS[0]] * TRIES, [s.choose(HARD) for _ in range(TRIES)])
+        )
+        return query, min(documents, key=shared), max(negatives, key=shared)
+
+    return build
+
+
+PHENOMENA = {name: _triplet(kinds) for name, kinds in similarity.KINDS.items()}
 
 
 def generate() -> dict[str, list[dict[str, Any]]]:

@@ -135,8 +135,5 @@ def _builder(kinds: tuple[str, ...]) -> Builder:
     return build
 
 
-PHENOMENA: dict[str, Builder] = {
-    "people": _builder(("person",)),
-    "things": _builder(("object", "clothing", "vehicle", "food")),
-    "animals": _builder(("animal",)),
-}
+KINDS = {"people": ("person",), "things": ("object", "clothing", "vehicle", "food"), "animals": ("animal",)}
+PHENOMENA: dict[str, Builder] = {name: _builder(kinds) for name, kinds in KINDS.items()}

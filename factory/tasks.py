@@ -17,6 +17,7 @@ from factory import (
     entailment,
     paraphrase,
     qa,
+    retrieval,
     sentiment,
     sentiment5,
     similarity,
@@ -83,6 +84,10 @@ def _answered(builder: qa.Builder) -> Maker:
     return lambda s, _: qa.row(builder(s))
 
 
+def _searched(builder: Callable[[Sampler, int], tuple[str, str, str]]) -> Maker:
+    return lambda s, number: dict(zip(_SEARCH, builder(s, number), strict=True))
+
+
 def _translated(builder: translation.Builder) -> Maker:
     def make(s: Sampler, _: int) -> Row:
         english, said = builder(s)
@@ -102,6 +107,7 @@ def _summarized(builder: summarization.Builder) -> Maker:
 _ONE = ("sentence",)
 _TWO = ("sentence1", "sentence2")
 _SEQUENCES = ("source", "target")
+_SEARCH = ("query", "document", "negative")
 _NLI = ("premise", "hypothesis")
 
 
@@ -124,6 +130,7 @@ _GENERATORS = {
     "demo/qa": _task(qa, _answered, 3600, 996, ("context",), variants=1, quantifiers=False),
     "demo/translation": _task(translation, _translated, 4000, 500, _SEQUENCES, variants=1, core_words=True),
     "demo/summarization": _task(summarization, _summarized, 3000, 500, ("source",), variants=summarization.VARIANTS),
+    "demo/search": _task(retrieval, _searched, 1200, 501, _SEARCH, variants=1, quantifiers=False),
 }
 SLUGS = tuple(_GENERATORS)
 

@@ -21,10 +21,13 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
     "Embeddings": ("loss", "temperature", "pooling"),
     "Decoders": ("without_sinks",),
     "Evaluation and checkpoints": ("select", "max_eval", "probe_size", "checkpoint_minutes", "report_to"),
-    "Hardware": ("precision", "threads", "processes", "accelerate_config"),
+    "Hardware": ("precision", "threads", "processes", "micro_batch", "accelerate_config"),
     "LoRA": ("lora_rank", "lora_alpha", "lora_dropout", "lora_targets", "dtype"),
 }
 """Headings under which the form and the command line list settings; all others come first."""
+_LATER: Final = (
+    *("processes", "accelerate_config", "pooling", "without_sinks", "dtype", "loss", "temperature", "micro_batch"),
+)
 
 
 def section_of(name: str) -> str:
@@ -90,6 +93,14 @@ class RunConfig(BaseModel):
     warmup_ratio: float = Field(0.06, ge=0, lt=1, title="Warm-up", description="Share of the steps that warm up.")
     weight_decay: float = Field(0.01, ge=0, le=1, title="Weight decay", description="AdamW's, not on biases and norms.")
     grad_accum: int = Field(1, ge=1, le=1024, title="Accumulation", description="Batches per optimiser step.")
+    micro_batch: int | None = Field(
+        None,
+        ge=1,
+        le=4096,
+        title="Rows at once",
+        description="Pass at most this many rows of a batch through the network at once, to save memory. The loss and its gradients stay "
+        "those of the whole batch. Empty: all, and fewer where memory is short.",
+    )
     max_length: int = Field(
         128, ge=4, le=8192, title="Longest input", description="Longest input, in tokens; longer texts are truncated."
     )
@@ -261,7 +272,7 @@ class RunConfig(BaseModel):
             mode="json", exclude={"seed", "threads", "checkpoint_minutes", "report_to", "allow_unknown"}
         )
         # stores hold keys from before there were these fields
-        for name in ("processes", "accelerate_config", "pooling", "without_sinks", "dtype", "loss", "temperature"):
+        for name in _LATER:
             if fields[name] == RunConfig.model_fields[name].default:
                 del fields[name]
         if fields["own"] and fields["own"]["third"] is None:

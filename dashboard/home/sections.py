@@ -80,7 +80,7 @@ def ways_in() -> None:
         ),
         (
             "I teach or learn",
-            "Ten short lessons: you guess, the cloud moves, and you see how far off you were.",
+            "Eleven short lessons: you guess, the cloud moves, and you see how far off you were.",
             [
                 (menu.LESSONS, "Start the lessons", ":material/school:"),
                 (menu.METHODS, "Methods and measures", ":material/functions:"),

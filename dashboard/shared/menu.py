@@ -46,7 +46,7 @@ _MENU: Final = {
         "bubble_chart",
         "Shape a cloud of points with sliders and compare isotropy measures. No model needed.",
     ),
-    LESSONS: ("Lessons", "school", "Ten short lessons: guess first, then watch what isotropy measures do."),
+    LESSONS: ("Lessons", "school", "Eleven short lessons: guess first, then watch what isotropy measures do."),
     METHODS: ("Methods", "functions", "Every method, measure and transform: equation, paper, parameters, cost, traps."),
     EXPLORE: (
         "Explore",

@@ -73,6 +73,10 @@ class Composed(Method):
         """All parts' terms."""
         return {name: term for part in self.parts for name, term in part.penalties(reps).items()}
 
+    def reads_tokens(self) -> bool:
+        """Whether any part does."""
+        return any(part.reads_tokens() for part in self.parts)
+
     def regularises_output(self) -> bool:
         """Whether any part does."""
         return any(part.regularises_output() for part in self.parts)

@@ -107,7 +107,7 @@ class Method(Hooks):
         kinds: the head kinds that the method supports.
         pulls: the quantity that the penalty pulls to a target, in words; two methods that pull the same quantity cannot be
             combined.
-        of_rows_together: whether its terms or statistics depend on which rows share a batch, so that a batch cannot be split.
+        of_rows_together: whether its terms or statistics depend on which rows share a batch; then its parts do not add up.
             True by default.
         frozen_stage: name of a second stage after fine-tuning, in which `fit_frozen` trains on cached vectors; "" if there is
             none.
@@ -201,6 +201,10 @@ class CloudPenalty(Method):
     def penalties(self, reps: Representations) -> dict[str, Tensor]:
         """{slug: `term`} of the chosen points; no term if λ = 0."""
         return {self.slug: self.term(self._points(reps))} if self.params.lam else {}
+
+    def reads_tokens(self) -> bool:
+        """Unless it acts on the pooled vectors."""
+        return self.params.on != "pooled"
 
     def term(self, points: Tensor) -> Tensor:
         """λ × `statistic` of the points (n, d) of all processes, outside autocast: a scalar."""

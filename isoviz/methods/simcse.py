@@ -93,6 +93,9 @@ class SimCSE(Method):
             elif isinstance(getattr(module, "dropout", None), float):  # families that call the function
                 setattr(module, "dropout", self.params.dropout)  # noqa: B010
 
+    def reads_tokens(self) -> bool:
+        return False
+
     def penalties(self, reps: Representations) -> dict[str, Tensor]:
         """The two parts of λ × the cross-entropy of each row's own second encoding among all rows', as scalars in float32.
 

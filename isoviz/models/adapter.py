@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -147,7 +147,16 @@ class HeadedModel(nn.Module):
         represent = functools.partial(
             HeadedModel.represent, self, input_ids, attention_mask, token_type_ids, labels, decoder_input_ids
         )
-        reps = represent()
+        return self.read(represent(), attention_mask, labels, represent if penalise else None)
+
+    def read(
+        self,
+        reps: Representations,
+        attention_mask: Tensor,
+        labels: Tensor | None = None,
+        again: Callable[[], Representations] | None = None,
+    ) -> Outputs:
+        """What `forward` gives, of what the hooks see of a batch; with penalties if there is `again`, for their `Representations`."""
         head = self.hooks.transform(reps, self.training)
         logits = self.output(self.dropout(head)) if self.output.out_features else head
         if self.wiring.bias is not None:
@@ -164,7 +173,7 @@ class HeadedModel(nn.Module):
         # processes that train together have parts of a batch that differ by a row, and in their texts' lengths
         if self.training:
             task_loss = task_loss * own_share(len(labels), logits.device)
-        penalties = self._penalties(replace(reps, again=represent)) if penalise else {}
+        penalties = self._penalties(replace(reps, again=again)) if again else {}
         loss = self.hooks.objective(task_loss, penalties)
         return Outputs(logits, loss, {"task": task_loss, **penalties}, reps, head, len(labels))
 

@@ -115,6 +115,10 @@ class Hooks:
         """Scalar terms of the training loss by name, already weighted; computed inside the forward pass."""
         return {}
 
+    def reads_tokens(self) -> bool:
+        """Whether `penalties` read more of the `Representations` than `pooled`, `output_weight` and `again`."""
+        return type(self).penalties is not Hooks.penalties
+
     def objective(self, task_loss: Tensor, penalties: dict[str, Tensor]) -> Tensor:
         """The loss that is minimised. Default: the sum."""
         total = task_loss

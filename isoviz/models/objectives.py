@@ -40,7 +40,7 @@ class Objective:
         self.loss, self.columns, self.temperature, self.scale = loss, columns, temperature, scale
         pairs = torch.tensor(sorted(known), dtype=torch.long).reshape(-1, 2)
         self._base = int(pairs.max()) + 1 if len(pairs) else 1
-        self._known = (pairs[:, 0] * self._base + pairs[:, 1]).unique()
+        self._known = torch.cat([torch.tensor([-2]), pairs[:, 0] * self._base + pairs[:, 1]]).unique()  # never empty
         options = {} if loss == "cosine" else {"scale": 1 / temperature}
         names = {"cosent": "CoSENTLoss", "angle": "AnglELoss", "cosine": "CosineSimilarityLoss"}
         self._library = getattr(losses, names[loss])(None, **options) if loss in names else None
@@ -62,8 +62,10 @@ class Objective:
         query, document = codes[:, :1], codes[:, 1:].flatten()
         place = torch.arange(len(rows), device=rows.device)
         own = place * (self.columns - 1)
-        known = self._known.to(rows.device)
-        is_false = torch.isin(query * self._base + document, known) & (query < self._base) & (document < self._base)
+        known = self._known = self._known.to(rows.device)
+        pair = torch.where(torch.maximum(query, document) < self._base, query * self._base + document, -1)
+        # several times as fast as isin
+        is_false = known[torch.searchsorted(known, pair).clamp_(max=len(known) - 1)] == pair
         is_false |= query == document
         # its own negatives are as the file says
         own_row = torch.arange(len(document), device=rows.device) // (self.columns - 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -244,8 +244,17 @@ class Embedder(AnyText):
         return self._nothing
 
     def encode(self, inputs: dict[str, Tensor]) -> Representations:
-        states, mask = pooled.layers(self.network.base_model, inputs), inputs["attention_mask"]
-        return self._read(states[-1][:, 0], self._pooled(states[-1], mask), states, mask)
+        mask = inputs["attention_mask"]
+        parts = list(_by_length(mask.sum(dim=1)))
+        read = []
+        for items, longest in parts:
+            cut = {name: values[items, :longest] for name, values in inputs.items()}
+            states = pooled.layers(self.network.base_model, cut)
+            wide = [nn.functional.pad(state, (0, 0, 0, mask.shape[1] - longest)) for state in states]
+            read.append((self._pooled(states[-1], cut["attention_mask"]), *wide))
+        order = torch.cat([items for items, _ in parts]).argsort()
+        vectors, *layers = (torch.cat(tensors)[order] for tensors in zip(*read, strict=True))
+        return self._read(layers[-1][:, 0], vectors, layers, mask)
 
     def _pooled(self, last: Tensor, mask: Tensor) -> Tensor:
         features = {"token_embeddings": last, "attention_mask": mask}
@@ -389,6 +398,21 @@ def wire(
     if CLASSIFIERS[network.config.model_type] == "end":
         wirings = (TwoSidedClassifier, TwoSidedSpanFinder)
     return wirings[kind == "span"](network)
+
+
+def _by_length(lengths: Tensor) -> Iterator[tuple[Tensor, int]]:
+    """Items, and the length of their longest: all of them, or the shorter and the longer ones where that saves a sixth of all places,
+    as queries and documents do."""
+    ordered, order = lengths.sort(stable=True)
+    count, longest = len(order), int(ordered[-1])
+    below = torch.arange(1, count, device=lengths.device)
+    places = below * ordered[:-1] + (count - below) * longest
+    if count < 2 or 6 * int(places.min()) > 5 * count * longest:
+        yield torch.arange(count, device=lengths.device), longest
+        return
+    split = int(places.argmin()) + 1
+    yield order[:split], int(ordered[split - 1])
+    yield order[split:], longest
 
 
 def _mean(last: Tensor, mask: Tensor) -> Tensor:

@@ -78,6 +78,8 @@ def resolve(asked: Mapping[str, Any], devices: Devices | None) -> dict[str, Any]
         raise InputError(
             f"batch_size: needs a row for each of the {processes} processes (got {batch})", field="batch_size"
         )
+    if processes > 1 and asked.get("micro_batch"):
+        raise InputError("micro_batch: works on one process; several share each batch as it is", field="micro_batch")
     return {"processes": processes, "accelerate_config": file}
 
 

@@ -87,7 +87,7 @@ def train(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path,
     """
     if config.threads:
         torch.set_num_threads(config.threads)
-    parts = 1
+    parts = math.ceil(config.batch_size / (config.micro_batch or config.batch_size))
     while parts := _attempt(config, emit, should_stop, run_dir, resume, parts):
         memory.free()
         resume = True
@@ -113,7 +113,7 @@ def _attempt(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Pa
     except (RuntimeError, MemoryError) as error:
         if not memory.is_short(error):
             raise
-        parts = memory.more_parts(parts, config, type(setup.method), setup.accelerator.num_processes)
+        parts = memory.more_parts(parts, config, setup.together, setup.accelerator.num_processes)
         emit(Entered(phase="loading", detail=f"Out of memory. Retrying with each batch split in {parts}."))
         return parts
     return 0
@@ -232,7 +232,12 @@ class _Run:
             del batch["item"]
             with setup.accelerator.accumulate(setup.model):
                 terms = memory.backward(
-                    setup.model, batch, setup.parts, setup.task.kind == "seq2seq", setup.accelerator
+                    setup.model,
+                    batch,
+                    setup.parts,
+                    setup.accelerator,
+                    per_token=setup.task.kind == "seq2seq",
+                    together=setup.together,
                 )
                 setup.optimizer.step()
                 stepped = setup.accelerator.sync_gradients

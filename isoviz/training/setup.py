@@ -145,6 +145,11 @@ class Setup:
         ]
 
     @property
+    def together(self) -> bool:
+        """Whether anything in the loss depends on which rows share a batch."""
+        return self.method.of_rows_together or self.head.together > 1
+
+    @property
     def fine_tuning_steps(self) -> int:
         """Optimiser steps of all epochs."""
         return self.steps_per_epoch * self.config.epochs

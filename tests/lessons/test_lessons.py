@@ -1,4 +1,4 @@
-"""The lessons: ten of them, all true, and a validator that names the line."""
+"""The lessons: eleven of them, all true, and a validator that names the line."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ holds = "isoscore@1 < isoscore@0"
 """
 
 
-def test_there_are_ten_in_order() -> None:
-    assert [lesson.order for lesson in lessons.catalogue()] == list(range(1, 11))
+def test_there_are_eleven_in_order() -> None:
+    assert [lesson.order for lesson in lessons.catalogue()] == list(range(1, 12))
     for lesson in lessons.catalogue():
         assert 3 <= len(lesson.steps) <= 4, lesson.slug
         assert any(isinstance(step.guess, ChoiceGuess) for step in lesson.steps) or lesson.slug == "clusters"

@@ -12,16 +12,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from isoviz import methods, tasks
 from isoviz.config import RunConfig
-from isoviz.errors import InputError, IsoVizError
+from isoviz.errors import InputError
 from isoviz.models.objectives import Objective
-from isoviz.runs import planning
+from isoviz.runs import launch, planning
 from isoviz.tasks import own
 from isoviz.tasks.protocol import OwnTask
-from isoviz.training import memory, weights
-from isoviz.training.heads import ranking
+from isoviz.training import weights
+from isoviz.training.heads import Embedding, ranking
 from isoviz.training.reload import reload
 from tests import tiny
 from tests.training import running
@@ -72,6 +73,56 @@ def test_losses_of_scored_pairs_are_the_librarys(loss: Any, name: str) -> None:
     scaled = scores / 5 if loss == "cosine" else scores
     theirs = getattr(losses, name)(None).compute_loss_from_embeddings([vectors[::2], vectors[1::2]], scaled)
     assert float(ours) == pytest.approx(float(theirs), rel=1e-6)
+
+
+def test_correlations_are_those_of_sentence_transformers() -> None:
+    from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
+
+    from isoviz.tasks import metrics
+
+    vectors, scores = vectors_of(12, 2), (np.arange(12) % 6 / 5).tolist()
+    texts = [str(row) for row in range(24)]
+
+    class Encoder(torch.nn.Module):
+        similarity_fn_name = "cosine"
+        model_card_data = SimpleNamespace(set_evaluation_metrics=lambda *given: None)
+
+        def encode(self, batch: list[str], **_: Any) -> torch.Tensor:
+            return vectors[[int(text) for text in batch]]
+
+    theirs = EmbeddingSimilarityEvaluator(texts[::2], texts[1::2], scores, main_similarity="cosine", write_csv=False)
+    expected = theirs(Encoder())  # type: ignore[arg-type]
+    head = SimpleNamespace(task=SimpleNamespace(label="score"), together=2)
+    answers = Embedding.answers(head, pd.DataFrame(), None, list(vectors.numpy())).values  # type: ignore[arg-type]
+    ours = metrics.compute(["pearson", "spearman"], scores, answers, "embedding")
+    assert ours["pearson"] == pytest.approx(expected["pearson_cosine"])
+    assert ours["spearman"] == pytest.approx(expected["spearman_cosine"])
+
+
+@pytest.mark.parametrize(("short", "places"), [(1, 360), (6, 198), (11, 63), (12, 36)])
+def test_a_batch_of_short_and_long_texts_is_encoded_without_the_padding(
+    tiny_models: tiny.TinyModels, short: int, places: int
+) -> None:
+    """Each text's vectors are those of the text alone, whatever shares its batch."""
+    from tests.methods.test_conformance import built, made
+
+    model = built(tiny_models, made("baseline"), kind="embedding").eval()
+    lengths = torch.tensor([3] * short + [30] * (12 - short))[torch.randperm(12)]
+    mask = (torch.arange(32)[None] < lengths[:, None]).long()
+    ids = torch.randint(5, 45, mask.shape) * mask
+    seen: list[int] = []
+    handle = model.network.get_input_embeddings().register_forward_hook(
+        lambda module, inputs, output: seen.append(inputs[0].numel())
+    )
+    reps = model.represent(ids, mask)
+    handle.remove()
+    assert sum(seen) == places
+    assert reps.last_hidden.shape == (12, 32, 16) and torch.equal(reps.attention_mask, mask)
+    for row, length in enumerate(lengths.tolist()):
+        alone = model.represent(ids[row : row + 1, :length], mask[row : row + 1, :length])
+        torch.testing.assert_close(reps.pooled[row], alone.pooled[0], rtol=1e-5, atol=1e-5)
+        for layer, expected in zip(reps.hidden_states, alone.hidden_states, strict=True):
+            torch.testing.assert_close(layer[row, :length], expected[0], rtol=1e-5, atol=1e-5)
 
 
 def test_rankings_are_those_of_sentence_transformers_and_ties_are_chance() -> None:
@@ -171,19 +222,24 @@ def test_columns_that_do_not_fit_are_refused(tmp_path: Path, changes: dict[str, 
 
 def config(model: Path, folder: Path, columns: int, label: str | None = None, **changes: Any) -> RunConfig:
     method = changes.pop("method", ("baseline", {}))
-    plan = {
+    plan: dict[str, Any] = {
         "data": str(folder),
         "own": of_own(folder, columns, label),
         "epochs": 2,
         "batch_size": 8,
         "learning_rate": 5e-3,
     }
-    return planning.expand([str(model)], ["own"], [method], [0], **plan, **changes)[0]
+    return planning.expand([str(model)], ["own"], [method], [0], **plan | changes)[0]
 
 
 @pytest.mark.parametrize(
-    ("columns", "label", "method"),
-    [(2, "score", ("isobn", {})), (3, None, ("gor", {"lam": 1.0})), (2, None, ("baseline", {}))],
+    ("columns", "label", "method", "family", "changes"),
+    [
+        (2, "score", ("isobn", {}), "bert", {}),
+        (3, None, ("gor", {"lam": 1.0}), "bert", {"micro_batch": 3}),
+        (2, None, ("baseline", {}), "bert", {"lora_rank": 4, "learning_rate": 0.05}),
+        (3, None, ("baseline", {}), "gpt2", {}),
+    ],
 )
 def test_a_run_learns_and_its_folder_gives_its_vectors(
     tiny_models: tiny.TinyModels,
@@ -192,6 +248,8 @@ def test_a_run_learns_and_its_folder_gives_its_vectors(
     columns: int,
     label: str | None,
     method: Any,
+    family: str,
+    changes: dict[str, Any],
 ) -> None:
     from sentence_transformers import SentenceTransformer
 
@@ -200,7 +258,7 @@ def test_a_run_learns_and_its_folder_gives_its_vectors(
     from isoviz.models.extract import offered_poolings
 
     folder = write(tmp_path / "data", columns, scored=bool(label))
-    cfg = config(tiny_models("bert"), folder, columns, label, method=method, prefix="w1 | w2")
+    cfg = config(tiny_models(family), folder, columns, label, method=method, prefix="w1 | w2", **changes)
     events = running.run(cfg, tmp_path / "run")
     finished = running.of(events, "finished")[0]
     assert finished.metrics[tasks.get("own", cfg.own).primary] is not None
@@ -227,15 +285,25 @@ def test_a_run_learns_and_its_folder_gives_its_vectors(
         )
 
 
-@pytest.mark.parametrize(("columns", "label"), [(2, "score"), (3, None)])
+@pytest.mark.parametrize(
+    ("columns", "label", "changes"),
+    [
+        (2, "score", {}),
+        (3, None, {"batching": "bucketed"}),
+        (3, None, {"micro_batch": 3}),
+        (2, "score", {"micro_batch": 3}),
+    ],
+)
 def test_a_run_stopped_within_an_epoch_goes_on_as_if_it_had_not(
-    tiny_models: tiny.TinyModels, tmp_path: Path, columns: int, label: str | None
+    tiny_models: tiny.TinyModels, tmp_path: Path, columns: int, label: str | None, changes: dict[str, Any]
 ) -> None:
-    cfg = config(tiny_models("bert"), write(tmp_path / "data", columns, scored=bool(label)), columns, label)
+    cfg = config(tiny_models("bert"), write(tmp_path / "data", columns, scored=bool(label)), columns, label, **changes)
     whole = running.run(cfg, tmp_path / "whole")
     running.run(cfg, tmp_path / "parts", running.at_step(2))
     rest = running.run(cfg, tmp_path / "parts", resume=True)
     assert running.of(rest, "finished")[0].metrics == running.of(whole, "finished")[0].metrics
+    one, other = (load_file(weights.newest(tmp_path / name) / "model.safetensors") for name in ("whole", "parts"))
+    assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
 def test_penalties_are_those_of_each_column(tiny_models: tiny.TinyModels) -> None:
@@ -253,9 +321,6 @@ def test_penalties_are_those_of_each_column(tiny_models: tiny.TinyModels) -> Non
 
 
 def test_what_would_be_silently_wrong_is_refused(tmp_path: Path, tiny_models: tiny.TinyModels) -> None:
-    with pytest.raises(IsoVizError, match="out of memory") as error:
-        memory.more_parts(1, RunConfig(task="demo/sts", loss="cosent"), methods.get("baseline"), 1)
-    assert "accumulation does not replace" in str(error.value.advice)
     plan = {"models": ["demo/tiny-bert"], "tasks": ["demo/sts"], "seeds": [0]}
     for changes, words in (
         ({"methods": [("baseline", {})], "loss": "infonce"}, "has scores"),
@@ -277,6 +342,8 @@ def test_what_would_be_silently_wrong_is_refused(tmp_path: Path, tiny_models: ti
             own=of_own(folder, 2),
             batch_size=1,
         )
+    with pytest.raises(InputError, match="one process"):
+        launch.resolve({"processes": 2, "micro_batch": 8}, None)
 
 
 def test_stored_setups_keep_their_keys() -> None:

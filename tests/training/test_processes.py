@@ -38,6 +38,7 @@ KINDS = {
     "istar-regression": "bert",
     "isobn-span": "bert",
     "isobn-seq2seq": "bart",
+    "gor-embedding": "bert",
     "vicreg-embedding": "bert",
     "pairs-embedding": "bert",
 }
@@ -49,7 +50,16 @@ LORA = "baseline-lora"
 """A run that trains low-rank matrices beside frozen weights."""
 
 
-USUAL = ("baseline", "isobn", "istar", "istar-regression", "baseline-best", "baseline-lora", "istar-fsdp")
+USUAL = (
+    "baseline",
+    "isobn",
+    "istar",
+    "istar-regression",
+    "baseline-best",
+    "baseline-lora",
+    "istar-fsdp",
+    "gor-embedding",
+)
 """Trained by `make test`: no statistics, those of a batch, those of the run; the rest is nightly."""
 
 SPLIT = ("istar", "isobn", "spectrum_pol", LORA)
@@ -76,7 +86,7 @@ def run_all(folder: Path, models: tiny.TinyModels, data: Path, processes: int) -
             slug, source = "baseline", {"task": "own", "own": own}
         config = RunConfig.checked(
             model=str(models(family, dropout=0.0)), **source, data=str(data / kind), method=slug,
-            params=methods.check_params(slug, {}), epochs=1, learning_rate=3e-4, batch_size=16,
+            params=methods.check_params(slug, {"lam": 1.0} if slug == "gor" else {}), epochs=1, learning_rate=3e-4, batch_size=16,
             batching="shuffled", max_train=47, max_eval=15, precision="no", threads=1, max_length=64, doc_stride=16,
         )  # fmt: skip
         (folder / name).mkdir(parents=True)
