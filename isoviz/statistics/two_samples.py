@@ -6,6 +6,7 @@ seeds.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,21 +42,40 @@ def wilcoxon(differences: ArrayLike) -> Array:
     Differences of 0 are left out. Exact: from the test's table or, for tied differences (common for scores on few rows), from
     all possible signs; a normal approximation for more than `ALL_SIGNS` tied differences.
     """
-    values = np.asarray(differences, dtype=np.float64)
-    # rounded scores tie and cancel except for their last bits
-    scale = np.abs(values).max(axis=-1, keepdims=True) * ROUNDING * 10
-    return np.asarray(np.apply_along_axis(_signed_ranks, -1, np.round(values / np.where(scale > 0, scale, 1.0))))
-
-
-def _signed_ranks(differences: Array) -> float:
     from scipy import stats
 
-    if np.count_nonzero(differences) < WILCOXON_FROM:
-        return float("nan")
-    method: Any = "exact"
-    if not differences.all() or len(np.unique(np.abs(differences))) < len(differences):
-        method = stats.PermutationMethod(n_resamples=2**ALL_SIGNS) if len(differences) <= ALL_SIGNS else "asymptotic"
-    return float(stats.wilcoxon(differences[differences != 0], method=method, correction=True).pvalue)
+    values = np.asarray(differences, dtype=np.float64)
+    rows = values.reshape(-1, values.shape[-1])
+    p = np.full(len(rows), np.nan)
+    # rounded scores tie and cancel except for their last bits
+    rows = np.where(np.abs(rows) <= ROUNDING * np.abs(rows).max(axis=1, keepdims=True), 0.0, rows)
+    testable = (rows != 0).sum(axis=1) >= WILCOXON_FROM
+    sizes = np.sort(np.abs(rows), axis=1)
+    plain = testable & (sizes[:, 0] > 0) & (np.diff(sizes, axis=1) > ROUNDING * sizes[:, -1:]).all(axis=1)
+    if plain.any():
+        p[plain] = stats.wilcoxon(rows[plain], axis=1, method="exact").pvalue
+    tied = np.flatnonzero(testable & ~plain)
+    if rows.shape[1] <= ALL_SIGNS:
+        for part in np.array_split(tied, len(tied) // 500 + 1):
+            p[part] = _all_signs(rows[part])
+    else:
+        for row in tied:
+            p[row] = stats.wilcoxon(rows[row], method="asymptotic", correction=True).pvalue
+    return p.reshape(values.shape[:-1])
+
+
+def _all_signs(rows: Array) -> Array:
+    """Two-sided p of the signed-rank sum among the sums of all 2^n sign patterns; (m, n) → (m,). A difference of 0 has rank
+    0."""
+    from scipy import stats
+
+    sizes = np.abs(rows)
+    steps = ROUNDING * sizes.max(axis=1, keepdims=True)
+    ranks = stats.rankdata(np.round(sizes / steps, -1), axis=1)
+    ranks = np.where(rows == 0, 0.0, ranks - (rows == 0).sum(axis=1, keepdims=True))
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=rows.shape[1])))
+    observed = np.abs((ranks * np.sign(rows)).sum(axis=1))
+    return np.asarray((np.abs(ranks @ signs.T) >= observed[:, None] - 1e-9).mean(axis=1))
 
 
 def welch_t(first: ArrayLike, second: ArrayLike) -> Array:
