@@ -163,7 +163,7 @@ def is_nightly(block: Block) -> bool:
 
 
 def test_the_parser_knows_every_option() -> None:
-    texts = [block.text.replace("\\\n", " ") for block in RUNNABLE if block.language == SHELL]
+    texts = [block.text.replace("\\\n", " ") for block in RUNNABLE if block.language == SHELL and "…" not in block.text]
     lines = [line for text in texts for line in text.splitlines() if PLAIN.fullmatch(line)]
     assert len(lines) > 60
     for line in lines:
