@@ -276,16 +276,17 @@ def _alpha_req(sample: Sample) -> Estimate:
     if count < 2:
         return undefined("the points vary in one direction only")
     possible = min(sample.n - 1, sample.d)
-    few_are_empty = (
-        possible - count <= min(possible, LAST_RANK) // 10
-    )  # left out whether or not their rounding errors count
-    return Estimate(decay(variances[: possible if few_are_empty else count]))
+    # few empty directions are left out in any case, so rounding does not decide whether they count
+    few = possible - count <= min(possible, LAST_RANK) // 10
+    return Estimate(decay(variances, possible if few else count))
 
 
-def decay(variances: NDArray[np.float64]) -> float:
-    """α of positive eigenvalues (r,), r >= 2, in decreasing order."""
-    left_out = min(len(variances), LAST_RANK) // 10
-    last = min(len(variances) - left_out, LAST_RANK)
+def decay(variances: NDArray[np.float64], size: int | None = None) -> float:
+    """α of eigenvalues (r,), r >= 2, in decreasing order, as if there were `size` of them (default: r); those that are fitted are
+    positive."""
+    size = size or len(variances)
+    left_out = min(size, LAST_RANK) // 10
+    last = min(size - left_out, LAST_RANK)
     ranks = np.arange(left_out + 1.0, last + 1)
     weights = 1 / ranks / (1 / ranks).sum()
     x, y = np.log(ranks), np.log(variances[left_out:last])
