@@ -70,7 +70,9 @@ def test_a_run_is_exported_as_its_own_model_with_the_chain(
         archive.extractall(tmp_path / "model")
     model = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True)
     encoded = model.encode(engine.source.texts)  # the words before each text are its default prompt
-    np.testing.assert_allclose(encoded, image, atol=1e-5 * np.linalg.norm(image, axis=1).max())
+    # the encoder rounds its vectors by the batch and the processor, and the map enlarges that
+    rounding = 2.0**-22 * np.linalg.norm(engine.source.validation, axis=1).max()
+    np.testing.assert_allclose(encoded, image, atol=rounding * np.linalg.norm(affine.matrix, 2))
     readme = (tmp_path / "model" / "README.md").read_text()
     assert f"Chain: `{chains.write(steps)}`" in readme and "refitted head" in readme and "64 rows" in readme
 
