@@ -24,7 +24,8 @@ _DASHES: Final = {0.95: "dot", 0.99: "dash", 0.999: "dashdot"}
 DISTRIBUTION = Explanation(
     title="Cosines of pairs",
     reading=(
-        "Grey: how the cosines of unrelated pairs are distributed; blue: those of related pairs, if they are known. 95, 99 or "
+        "Grey: how the cosines of unrelated pairs are distributed; blue: those of related pairs, if they are known; "
+        "pink: those of near misses, if they are switched on. 95, 99 or "
         "99.9 % of the unrelated pairs lie left of a broken line, whose band is its 95 % interval. A cosine left of these lines is "
         "no sign of a relation, however high it looks. Below: the probability that a pair with this cosine is related; of a search, that a "
         "query's best hit with this cosine is relevant, with its 95 % interval."

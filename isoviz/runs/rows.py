@@ -110,7 +110,7 @@ _PLAIN: Final = frozenset(
 
 
 FEWEST_STEPS = 50
-"""Optimiser steps below which a run that learned nothing is undertrained, not collapsed: most methods need as many to show an effect."""
+"""Optimiser steps below which a run that learned nothing counts as undertrained, not as collapsed."""
 
 
 def left_out(reason: str | None, steps: float | None) -> str:
