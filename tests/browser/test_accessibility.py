@@ -74,6 +74,7 @@ def in_both_schemes(page: Page) -> list[str]:
     return found
 
 
+@pytest.mark.nightly
 def test_the_one_page(visit: Callable[[str], Page], tmp_path: Path) -> None:
     file = tmp_path / "lessons.html"
     file.write_text(standalone.render(), encoding="utf-8")

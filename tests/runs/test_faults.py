@@ -39,6 +39,7 @@ def test_killed_apps_and_workers_cost_no_number(
     assert outcome.same and outcome.faults, outcome
 
 
+@pytest.mark.nightly
 def test_crashed_server_costs_no_event(expected: list[dict[str, Any]]) -> None:
     with Server(installed(), free_port()) as server:
         store = Store(server.create("faults"))

@@ -212,6 +212,7 @@ def test_two_processes_are_stopped_and_resumed_with_fsdp(
     assert not left_over()
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_killed_process_ends_the_run(tmp_path: Path, cola: Path, tiny_models: TinyModels) -> None:
     config = RunConfig.checked(
