@@ -88,3 +88,23 @@ def test_a_slider_its_numbers_its_address_and_its_downloads(
     assert tile(other, "Participation ratio") == after
     assert other.get_by_role("slider", name="Strength s").input_value() == "0.55"
     becomes(other, lambda: fits(other), True)
+
+
+def test_curves_follow_a_slider_that_is_held(server: Server, run: str, open_tab: OpenTab) -> None:
+    page = open_tab(f"{server.url}/whatif?run={run}&chain=zca:strength=0.5")
+    ready(page)
+    slider = page.get_by_role("slider", name="Strength s")
+    box = slider.locator("xpath=../../..").bounding_box()  # the track
+    assert box is not None
+    middle, height = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(middle, height)
+    page.mouse.down()
+    for share in (0.3, -0.3):
+        drawn = page.evaluate(CURVES)
+        for part in (0.5, 1.0):
+            page.mouse.move(middle + part * share * box["width"], height)
+        page.wait_for_function(f"(before) => JSON.stringify({CURVES}) !== JSON.stringify(before)", arg=drawn)
+    page.mouse.up()
+    ready(page)
+    expect(page).to_have_url(re.compile(r"strength(%3D|=)0\.2\b"))
+    assert slider.input_value() == "0.2"
