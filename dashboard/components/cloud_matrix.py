@@ -28,7 +28,6 @@ Place = tuple[str, int, str]
 def cloud_matrix(
     place: Place | Mapping[str, bytes],
     *,
-    order: Place | None = None,
     key: str,
     name: str,
     words: str,
@@ -40,7 +39,6 @@ def cloud_matrix(
 
     Args:
         place: of a cloud of a view; or `matrix`, `order` and `sigma` as the route would send them.
-        order: the cloud that determines the order of dimensions; None for this one.
         name: name of saved files.
         words: alternative text, also the title of saved files.
         mean: mean |ρ| of distinct dimensions.
@@ -53,19 +51,14 @@ def cloud_matrix(
         exported.note(key, ExportedMatrix(words, lambda: given))
         _mount(key=key, data={"inside": True, "compact": compact, **given})
         return
-    places = {name: (*place, name) for name in ("matrix", "order", "sigma")} | (
-        {"wanted": (*order, "order")} if order else {}
-    )
-    exported.note(key, ExportedMatrix(words, lambda: facts | _inside(places)))
-    _mount(
-        key=key,
-        data={"arrays": path_of(place), "order": path_of(order) if order else None, "compact": compact, **facts},
-    )
 
+    def inside() -> dict[str, str]:
+        """The arrays that the component would request, in base64."""
+        names = ("matrix", "order", "sigma")
+        return facts | {name: base64.b64encode(arrays.array(*place, name)).decode() for name in names}
 
-def _inside(places: Mapping[str, tuple[str, int, str, str]]) -> dict[str, str]:
-    """The arrays that the component would request, in base64."""
-    return {name: base64.b64encode(arrays.array(*array)).decode() for name, array in places.items()}
+    exported.note(key, ExportedMatrix(words, inside))
+    _mount(key=key, data={"arrays": path_of(place), "compact": compact, **facts})
 
 
 def path_of(place: Place) -> str:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -84,8 +83,7 @@ def notes_on(entry: CloudRecord, measure: str) -> list[str]:
     about = [note for note in notes if re.search(rf"\b{measure}\b", note)]
     if value(entry, measure) is None and not about:
         metric = metrics.catalogue().get(measure)
-        newer = metric is not None and not metric.inputs and measure not in entry.readings
-        about = [f"{measure} was added after this was measured"] if newer else notes
+        about = notes
         if metric is not None and metric.kinds == {"tokens"} and entry.pooling != "tokens":
             about = [f"{measure} is a measure of pooling tokens"]
     return [in_words(note) for note in about]
@@ -105,28 +103,6 @@ def _lowered(title: str) -> str:
     """A title within a sentence; names such as IsoScore keep their capitals."""
     first, *_ = title.split()
     return title[0].lower() + title[1:] if first[1:].islower() else title
-
-
-def figure_data(view: ViewResult, layer: int, pooling: str) -> pd.DataFrame:
-    """The data of a cloud's figures, one value per row: `figure`, `layer`, `pooling`, `at` and `value`.
-
-    `ev`: the share of the variance in the first `at` directions, of every layer. `sigma` and `mean`: of dimension `at`.
-    `cosine`: number of counted pairs in the bin with lower edge `at`.
-    """
-    parts = []
-    for name in ("ev", "sigma", "mean", "cosine"):
-        for number in range(view.depth + 1) if name == "ev" else (layer,):
-            values = view.array(number, pooling, name)
-            if values is None:
-                continue
-            count = len(values)
-            at = np.arange(count) + (name == "ev") if name != "cosine" else np.linspace(-1, 1, count + 1)[:-1].round(6)
-            parts.append(
-                pd.DataFrame({"figure": name, "layer": number, "pooling": pooling, "at": at, "value": values}).astype(
-                    {"at": float, "value": float}
-                )
-            )
-    return pd.concat(parts, ignore_index=True)
 
 
 def latex(table: pd.DataFrame, caption: str) -> str:

@@ -51,7 +51,6 @@ def _section(panes: list[Pane]) -> None:
     begin()
     with grid.details("map_fields"):
         request, colour = _settings(panes, [each.cloud for each in shown])
-        shared = _axes_shared(len(panes))
         with st.container(horizontal=True, vertical_alignment="bottom"):
             search = points.search_field()
         lines = points.sentence_field(panes)
@@ -61,7 +60,8 @@ def _section(panes: list[Pane]) -> None:
         each.placed = own_places(each, request)
     points.mark(shown, search)
     known = [each.layout.coordinates for each in shown if isinstance(each.layout, Layout)]
-    room = np.concatenate(known) if shared and known else None
+    same_axes = len({pane.view.facts["model_fingerprint"] for pane in panes}) == 1
+    room = np.concatenate(known) if same_axes and known else None
     for each, column in zip(shown, st.columns(len(panes), gap="medium"), strict=True):
         with column:
             if isinstance(each.layout, Layout):
@@ -146,14 +146,6 @@ def _colour_field(clouds: list[Cloud], predicted: bool) -> str:
     options = [*dict.fromkeys([*order, *names]), CLUSTERS, UNCOLOURED]
     hint_shown = None if predicted else hint
     return str(st.selectbox("Colour by", options, key=PREFIX + "colour", bind="query-params", help=hint_shown))
-
-
-@stable
-def _axes_shared(views: int) -> bool:
-    """Field: same axes for all maps; False for a single map."""
-    if views == 1:
-        return False
-    return choice("Axes", ["shared", "own"], PREFIX + "axes") == "shared"
 
 
 # ----------------------------------------------------------------------------------------------- clouds and layouts
@@ -308,11 +300,7 @@ def picture(shown: Shown, layout: Layout, request: MapRequest, colour: str, room
         figure,
         key=points.component(pane),
         name=cloud_file(pane, request.kind),
-        about=" · ".join(
-            filter(
-                None, (pane.source, pane.where.removesuffix(", ").replace(", ", " · "), f"{many}, d = {pane.entry.d}")
-            )
-        ),
+        about=f"{pane.source} · {pane.where}{many}, d = {pane.entry.d}",
         words=f"{request.kind.upper()} map of {words}, coloured by {colour}",
         place=pane.place,
         revision=layout.key,

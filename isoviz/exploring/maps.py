@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isoviz.errors import InputError
-from isoviz.exploring.points import METRICS, Metric
 from isoviz.metrics.cloud import draw, resolution
 from isoviz.metrics.sample import Sample
 
 Kind = Literal["pca", "umap"]
 KINDS: Final[tuple[Kind, ...]] = ("pca", "umap")
+Metric = Literal["cosine", "euclidean"]
+METRICS: Final[tuple[Metric, ...]] = ("cosine", "euclidean")
 FEWEST_POINTS: Final = 5
 MOST_POINTS: Final = 200_000
 MOST_FITTED: Final = 20_000

@@ -108,16 +108,6 @@ def test_first_directions_get_room_on_a_logarithmic_axis() -> None:
     assert short.layout.xaxis.range == figure.layout.xaxis.range  # both in powers of ten
 
 
-def test_few_rows_of_an_output_matrix_are_bars_and_many_a_histogram() -> None:
-    generator = np.random.default_rng(0)
-    few, many = (outputs.measure(generator.normal(size=(count, 6))) for count in (3, 400))
-    bars, mean = figures.row_lengths(few, ["<b>", "no", "maybe"]).data
-    assert list(bars.x) == ["&lt;b&gt;", "no", "maybe"] and list(bars.y) == few["each"]
-    assert f"{few['norms']['mean']:.4g}" in mean.name
-    bars, _ = figures.row_lengths(many, []).data
-    assert sum(bars.y) == 400
-
-
 def test_table_of_the_output_matrix_has_both_conventions_at_both_scales() -> None:
     weights = np.random.default_rng(0).normal(size=(50, 6))
     shown = sections.output_table(outputs.measure(weights))
