@@ -81,8 +81,6 @@ def _section(panes: list[Pane]) -> None:
         stop(pending_umaps)
     with grid.details("map_help"), st.container(horizontal=True):
         explanations.show(map_figure.EXPLANATIONS[request.kind])
-        if colour == CLUSTERS:
-            explanations.show(map_figure.CLUSTERS, "How clusters are found")
     for each in shown:
         if isinstance(each.layout, Layout):
             points.selected(each.pane, each.cloud, each.layout)
@@ -143,7 +141,7 @@ def _colour_field(clouds: list[Cloud], predicted: bool) -> str:
         and (pd.api.types.is_numeric_dtype(column) or column.nunique() <= max(map_figure.MOST_GROUPS, len(column) // 2))
     )
     order = [name for name in ("label", "group", "prediction", "error", "length") if name in names]
-    options = [*dict.fromkeys([*order, *names]), CLUSTERS, UNCOLOURED]
+    options = [*dict.fromkeys([*order, *names]), UNCOLOURED]
     hint_shown = None if predicted else hint
     return str(st.selectbox("Colour by", options, key=PREFIX + "colour", bind="query-params", help=hint_shown))
 
@@ -236,34 +234,18 @@ def begin() -> None:
 
 UNCOLOURED = "nothing"
 """Option of the colour field for no colour."""
-CLUSTERS = "clusters of this map"
-
-
-@st.cache_data(show_spinner="Finding clusters …", max_entries=32)
-def _clusters(key: str, _layout: Layout, _cloud: Cloud) -> pd.Series:
-    """(m,) cluster of each drawn point, named by its words if there are texts; `key` is the layout's."""
-    layout, cloud = _layout, _cloud
-    labels = maps.clusters(layout.coordinates)
-    named = [""] * (int(labels.max(initial=-1)) + 1)
-    if "token" in cloud.table or cloud.has_texts:
-        texts = cloud.table["token"].tolist() if "token" in cloud.table else cloud.texts
-        named = maps.distinguishing_words([texts[place] for place in layout.rows], labels)
-    names = [f"{number}: {words}" if words else str(number) for number, words in enumerate(named, start=1)]
-    return pd.Series([*names, map_figure.NO_CLUSTER], name=CLUSTERS).iloc[labels]
 
 
 def picture(shown: Shown, layout: Layout, request: MapRequest, colour: str, room: NDArray[Any] | None) -> None:
     """The map with its caption and downloads.
 
     Args:
-        colour: the column that colours the points, or `CLUSTERS`.
+        colour: the column that colours the points.
         room: points that determine the axes' ranges; None for the map's own points.
     """
     pane, cloud, marks, large = shown.pane, shown.cloud, shown.marks, grid.is_large("map")
     line = points.corners(pane, layout)
     column = cloud.table[colour].iloc[layout.rows] if colour in cloud.table else None
-    if colour == CLUSTERS:
-        column = _clusters(layout.key, layout, cloud)
     own = shown.placed if isinstance(shown.placed, np.ndarray) else None
     count = len(layout.rows)
     figure = map_figure.cloud_map(
@@ -276,7 +258,6 @@ def picture(shown: Shown, layout: Layout, request: MapRequest, colour: str, room
         range_of=layout.coordinates if room is None else room,
         equal=request.kind == "pca" and pane.views == 1,
         compact=pane.views > 1 or not large,
-        named=colour == CLUSTERS,
         marked=None if marks is None or (line and not marks.search) else marks.points,
     )
     if not large and request.dimensions == 2:  # the toolbar has a row of its own, so the legend has room above
@@ -293,7 +274,7 @@ def picture(shown: Shown, layout: Layout, request: MapRequest, colour: str, room
     if colour != UNCOLOURED and column is None:
         words += f"; this view has no {colour}"
     elif column is not None:
-        words += clusters_in_words(column) if colour == CLUSTERS else meaning(colour, cloud.table)
+        words += meaning(colour, cloud.table)
     if marks is not None:
         words += f"; {marks.words}"
     scatter_map(
@@ -316,12 +297,6 @@ def picture(shown: Shown, layout: Layout, request: MapRequest, colour: str, room
     with grid.details(f"map_{pane.number}"):
         st.caption(wording.plain(words + "." + hint))
         _files(pane, cloud, layout, request)
-
-
-def clusters_in_words(column: pd.Series) -> str:
-    """Number of clusters, and of points outside them."""
-    count, alone = column[column != map_figure.NO_CLUSTER].nunique(), int((column == map_figure.NO_CLUSTER).sum())
-    return f"; {count} cluster{'' if count == 1 else 's'} of the map, not of the space; {alone:,} points in none"
 
 
 def meaning(column: str, table: pd.DataFrame) -> str:

@@ -79,15 +79,7 @@ RUN_COLUMNS = {
     "metric": "Metric",
     "value": "Value",
 }
-MORE_RUN_COLUMNS = {
-    "model": "Model",
-    "seconds": "Seconds",
-    "problem": "Remarks",
-    "group": "Experiment",
-    "name": "Name",
-}
-
-
+MORE_RUN_COLUMNS = {"model": "Model", "seconds": "Seconds", "problem": "Remarks", "group": "Experiment", "name": "Name"}
 ALIKE = ("model", "task", "metric", "problem", "group")
 """Columns of the list that are hidden if all runs have the same value."""
 

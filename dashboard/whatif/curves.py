@@ -101,12 +101,6 @@ def _best(view: View, curve: Curve, points: list[CurvePoint]) -> None:
     best, axis = curves.best(points, curve.readout.slug), curve.axis
     if best is None or not curve.readout.aim:
         return
-    if axis.name == "dimension":
-        raised, gains, losses = curves.raised(points)
-        st.markdown(
-            f"{wording.plain(curve.readout.title)} rises without {raised} of {len(points)} dimensions, significantly without {gains}; it "
-            f"falls significantly without {losses}. By chance alone, about {len(points) / 40:.0f} of each would be significant."
-        )
     st.markdown(
         wording.plain(
             f"Best on these {best.change.n:,} {curve.readout.unit}: {axis.title} = {best.value:g}, "

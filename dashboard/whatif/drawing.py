@@ -182,11 +182,8 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
         if answer is None:
             return
         text = f"{view.cloud(answer.n)}, {_dimensions(answer.d if start is None else start.d, answer.d)}"
-        st.caption(
-            wording.plain(
-                f"{text} · more isotropic is not better by itself" + (f" · IsoScore*: {_INPUTS}" if view.run else "")
-            )
-        )
+        text += " · more isotropic is not better by itself" + (f" · IsoScore*: {_INPUTS}" if view.run else "")
+        st.caption(wording.plain(text))
         for caveat in [] if start is None else words.caveats(start, answer):
             st.caption(f":material/info: {wording.plain(caveat)}")
     if answer.only_rounding:
@@ -294,13 +291,12 @@ def table(view: View, start: Answer, answer: Answer, full: Full | None) -> None:
 def _shown(annotations: Annotations, start: Answer, answer: Answer, full: Full | None) -> pd.DataFrame:
     compared = {result.readout.slug: result for result in full.comparisons} if full else {}
     before, after = _values(start, None), _values(answer, None)
-    lines: list[tuple[Any, ...]] = []
-    for one in applicable(annotations):
-        title = annotations.title_of(one)
-        if one.slug in compared:
-            lines.append(_line(title, compared[one.slug]))
-        else:
-            lines.append((title, before.get(one.slug), after.get(one.slug), None, None, None, PENDING))
+    lines: list[tuple[Any, ...]] = [
+        _line(annotations.title_of(one), compared[one.slug])
+        if one.slug in compared
+        else (annotations.title_of(one), before.get(one.slug), after.get(one.slug), None, None, None, PENDING)
+        for one in applicable(annotations)
+    ]
     for crossed in full.crossed if full else ():
         lines.append(_line(f"{crossed.readout.title}, cross-validated over all labelled rows", crossed))
     return pd.DataFrame(lines, columns=["Read-out", *_NUMBERS, "Verdict"])
@@ -438,8 +434,6 @@ def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> 
             wording.plain(f"{view.cloud(n)}, {_dimensions(start.d, answer.d)}; {sample}, coloured by label.")
             + " Signs follow the map without transform."
         )
-        points = functools.partial(_points, embeddings, start, answer, first, full)
-        downloads.buttons(view.file("map"), points, title="Both maps")
         explanations.show(MAP)
 
 
@@ -460,21 +454,6 @@ def _map(
     texts, colours = [_texts[row] for row in rows], pd.Series(values, name="label")
     figure = map_figure.cloud_map(places[rows], axes, colours, texts, compact=True, webgl=len(rows) > 1_000)
     return prepared(figure.update_layout(height=360, dragmode="zoom"))
-
-
-def _points(embeddings: Embeddings, start: Answer, answer: Answer, first: Full, full: Full) -> pd.DataFrame:
-    predicted = {
-        f"predicted_{name}": getattr(readouts[slug], "predicted", None)
-        for name, readouts, slug in (
-            ("before", start.readouts, "frozen"),
-            ("after", answer.readouts, "frozen"),
-            ("before_refitted", first.readouts, "refitted"),
-            ("after_refitted", full.readouts, "refitted"),
-        )
-    }
-    places = {f"{name}_{i + 1}": of.map[:, i] for name, of in (("before", first), ("after", full)) for i in range(2)}
-    rows = {"row": embeddings.rows, "text": embeddings.texts, "label": embeddings.labels}
-    return pd.DataFrame({**rows, **predicted, **places})
 
 
 def cosines(view: View, first: Full, full: Full) -> None:

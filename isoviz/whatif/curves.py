@@ -105,12 +105,6 @@ def best(points: Sequence[CurvePoint], slug: str) -> CurvePoint | None:
     return min(having, key=lambda point: (point.readout or 0.0) * (1 if falls else -1), default=None)
 
 
-def raised(points: Sequence[CurvePoint]) -> tuple[int, int, int]:
-    """How many points raise the read-out, how many raise it significantly, and how many lower it significantly."""
-    outcomes = [point.change.outcome for point in points]
-    return sum((point.change.value or 0.0) > 0 for point in points), outcomes.count("higher"), outcomes.count("lower")
-
-
 def axes(steps: Sequence[Step], d: int) -> list[Axis]:
     """The parameters of a chain that a curve can vary, for vectors with d dimensions.
 

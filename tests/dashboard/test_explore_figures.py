@@ -198,13 +198,3 @@ def test_marked_points_stand_out_and_no_point_is_lost(dimensions: int) -> None:
     assert all(trace.marker.opacity < 0.2 for trace in faint)
     scale = drawn(pd.Series(np.arange(20.0), name="length"), 20, dimensions, marked=np.arange(20) < 5)
     assert [trace.marker.color.tolist() for trace in scale.data] == [list(range(5, 20)), list(range(5))]
-
-
-def test_clusters_are_named() -> None:
-    places = np.array([[0.0, 0], [1, 0], [9, 9], [5, 5]])
-    names = pd.Series(["1: cat", "1: cat", "2: dog", map_figure.NO_CLUSTER])
-    figure = map_figure.cloud_map(places, ["x", "y"], names, ["a"] * 4, named=True)
-    alone, first, second, labels = figure.data
-    assert (alone.name, alone.marker.color) == (map_figure.NO_CLUSTER, map_figure._OTHER_COLOUR)
-    assert (first.name, second.name) == ("1: cat", "2: dog")
-    assert list(labels.text) == ["1: cat", "2: dog"] and list(labels.x) == [0.5, 9]

@@ -13,7 +13,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard.explore import point_map, sections
+from dashboard.explore import sections
 from isoviz.access.service import Service
 from isoviz.exploring import maps, measuring, similarity
 from isoviz.exploring.jobs import SENTENCES
@@ -340,10 +340,3 @@ def test_the_same_in_python(opened: Opened, view: ViewResult) -> None:
     figure = json.loads(figures(page)[0]["figure"])
     x = np.concatenate([numbers(trace, "x") for trace in figure["data"]])
     np.testing.assert_allclose(np.sort(names["coordinates"][:, 0]), np.sort(x), rtol=1e-5)
-
-
-def test_clusters_live_in_the_address(opened: Opened) -> None:
-    page = opened(explore_colour=point_map.CLUSTERS, explore_pooling="mean")
-    assert errors(page) == [] and "of the map, not of the space" in texts(page)
-    traces = json.loads(figures(page)[0]["figure"])["data"]
-    assert sum(len(numbers(trace, "x")) for trace in traces if trace["type"] == "scattergl") == ROWS
