@@ -130,10 +130,11 @@ def layer_profile(
         lines = [entry for entry in entries if entry.pooling == pooling]
         symbol, dash = _STYLES.get(pooling, ("circle", "solid"))
         colour = pooling_colour(pooling)
+        ends = [entry.interval(measure) for entry in lines]
         figure.add_scatter(
             x=[entry.layer for entry in lines],
             y=[value(entry, measure) for entry in lines],
-            error_y=_interval(lines, measure),
+            error_y=theme.error_bars([entry.number(measure) for entry in lines], ends) if any(ends) else None,
             name=escape(POOLING_TITLES.get(pooling, pooling)),
             mode="lines+markers",
             line={"color": colour, "dash": dash, "width": 2},
@@ -153,11 +154,6 @@ def layer_profile(
     axis = metric.axis if metric else "linear"
     x = {"xaxis_dtick": 1, "xaxis_tick0": 0}
     return theme.titled(figure, "layer (0: embedding output)", escape(label), height=380, yaxis_type=axis, **x)
-
-
-def _interval(lines: Sequence[CloudRecord], measure: str) -> dict[str, Any] | None:
-    ends = [entry.interval(measure) for entry in lines]
-    return theme.error_bars([entry.number(measure) for entry in lines], ends) if any(ends) else None
 
 
 def spectrum(

@@ -92,17 +92,12 @@ def notes_on(entry: CloudRecord, measure: str) -> list[str]:
 def in_words(note: str) -> str:
     """A note with metric slugs replaced by titles."""
     catalogue = metrics.catalogue()
-    return re.sub(
-        r"\b[a-z_0-9]+\b",
-        lambda match: _lowered(catalogue[match[0]].title) if match[0] in catalogue else match[0],
-        note,
-    )
 
+    def titled(word: re.Match[str]) -> str:
+        title = catalogue[word[0]].title if word[0] in catalogue else word[0]
+        return title[0].lower() + title[1:] if title.split()[0][1:].islower() else title  # IsoScore keeps its capitals
 
-def _lowered(title: str) -> str:
-    """A title within a sentence; names such as IsoScore keep their capitals."""
-    first, *_ = title.split()
-    return title[0].lower() + title[1:] if first[1:].islower() else title
+    return re.sub(r"\b[a-z_0-9]+\b", titled, note)
 
 
 def latex(table: pd.DataFrame, caption: str) -> str:

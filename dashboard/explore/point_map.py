@@ -77,8 +77,8 @@ def _section(panes: list[Pane]) -> None:
     umaps = [each.layout for each in shown if isinstance(each.layout, JobState)]
     placing = [each.placed for each in shown if isinstance(each.placed, JobState)]
     release_others([*umaps, *placing])
-    if pending_umaps := [reply for reply in umaps if reply.under_way]:
-        stop(pending_umaps)
+    if pending := sum(reply.under_way for reply in umaps):
+        stop(pending > 1)
     with grid.details("map_help"), st.container(horizontal=True):
         explanations.show(map_figure.EXPLANATIONS[request.kind])
     for each in shown:
@@ -197,9 +197,8 @@ def own_places(shown: Shown, request: MapRequest) -> NDArray[np.floating] | JobS
     return placed if placed.status != "done" or placed.result is None else placed.result.arrays["coordinates"]
 
 
-def stop(pending: Sequence[JobState]) -> None:
+def stop(several: bool) -> None:
     """The button that stops UMAP in all views: one UMAP among PCA maps could not be compared."""
-    several = len(pending) > 1
     st.button(
         "Stop all" if several else "Stop",
         key=PREFIX + "map_stop",

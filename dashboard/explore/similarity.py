@@ -37,7 +37,12 @@ def applies(panes: list[Pane]) -> bool:
 def _pairs(panes: list[Pane]) -> list[tuple[Pane, Pane]]:
     """Each view with layers against itself, and each further view against the first if both have the same rows."""
     pairs = [(pane, pane) for pane in panes if len(pane.layers) > 1]
-    return pairs + [(panes[0], other) for other in panes[1:] if _enough_rows(panes[0], other)]
+    for other in panes[1:]:
+        # never of tokens, since tokenizers and samples differ
+        by = None if "tokens" in (panes[0].pooling, other.pooling) else same_rows(panes[0], other)
+        if by is not None and len(_shared(_place(panes[0]), _place(other), by)[0]) >= similarity.FEWEST:
+            pairs.append((panes[0], other))
+    return pairs
 
 
 def section(panes: list[Pane]) -> None:
@@ -128,9 +133,3 @@ def _shared(first: tuple[str, str], second: tuple[str, str], by: str) -> tuple[N
 
 def _place(pane: Pane) -> tuple[str, str]:
     return pane.view.folder.name, pane.pooling
-
-
-def _enough_rows(pane: Pane, other: Pane) -> bool:
-    """Whether two views share rows; never for tokens, since tokenizers and samples differ."""
-    by = None if "tokens" in (pane.pooling, other.pooling) else same_rows(pane, other)
-    return by is not None and len(_shared(_place(pane), _place(other), by)[0]) >= similarity.FEWEST

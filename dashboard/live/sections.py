@@ -88,11 +88,6 @@ def _activity(run_id: str, status: str, pinned: bool) -> None:
             stop_waiting = "Stop all waiting runs"
             if total > 1 and button(stop_waiting, type="tertiary", icon=":material/playlist_remove:"):
                 queue.stop_all(store.list(status="queued"))
-    _state(run)
-
-
-def _state(run: RunRow) -> None:
-    """Actions for the selected run, and advice if it failed."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if is_example(run.id):
             st.markdown(examples.BADGE, width="content")

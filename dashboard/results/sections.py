@@ -57,7 +57,6 @@ _PAGE = "results_page"
 TAB, EVERY_RUN = "results_tab", "Every run"
 
 _NUMBER: dict[str, Any] = {"format": "%.3f"}
-
 COLUMNS: dict[str, str] = {
     "model": "Model",
     "label": "Method",
@@ -246,7 +245,9 @@ def published_table(
     compared: Table | str | None,
 ) -> Published:
     """The task's table for publication; `compared` is the result of `comparison.compared`."""
-    starts = _starts(runs)
+    firsts = runs[runs["status"] == "finished"].drop_duplicates("setup")["run"]
+    library = resources.library()
+    starts = [start for run in firsts for start in library.events_of_kind(str(run), Started, limit=1)]
     simple = starts[0].baselines if starts else {}
     task_entry = tasks.catalogue().get(task)
     return Published(
@@ -399,13 +400,6 @@ def _shared(values: Iterable[int]) -> int | None:
     """The value that all have; None if they differ or there is none."""
     distinct = set(values)
     return distinct.pop() if len(distinct) == 1 else None
-
-
-def _starts(runs: pd.DataFrame) -> list[Started]:
-    """The `Started` event of one finished run per setup, for its rows and the scores of simple baselines."""
-    firsts = runs[runs["status"] == "finished"].drop_duplicates("setup")["run"]
-    library = resources.library()
-    return [start for run in firsts for start in library.events_of_kind(str(run), Started, limit=1)]
 
 
 def every_run(chosen: Filter, isotropy: list[Metric]) -> None:

@@ -215,7 +215,5 @@ def _lay_out(
 
 
 def _marker_size(count: int, solid: bool) -> float:
-    size = (
-        9.0 if count <= 500 else 7.0 if count <= 2_000 else 5.0 if count <= 8_000 else 3.5 if count <= 50_000 else 2.5
-    )
+    size = (9.0, 7.0, 5.0, 3.5, 2.5)[int(np.searchsorted([500, 2_000, 8_000, 50_000], count))]
     return size / 2 if solid else size

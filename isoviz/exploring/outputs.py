@@ -72,13 +72,8 @@ def measure(weights: NDArray[Any], tell: Callable[[int, int], None] | None = Non
     lengths = np.asarray(metrics.row_norms(weights), dtype=np.float64)
     i1_i2 = partitions(weights, READINGS, tell)
     pairs = [
-        {
-            "convention": reading.convention,
-            "scale_free": reading.scale_free,
-            "i1": pair[0] if pair else None,
-            "i2": pair[1] if pair else None,
-        }
-        for reading, pair in zip(READINGS, i1_i2, strict=True)
+        {"convention": reading.convention, "scale_free": reading.scale_free, "i1": i1, "i2": i2}
+        for reading, (i1, i2) in zip(READINGS, (pair or (None, None) for pair in i1_i2), strict=True)
     ]
     norms = {"min": lengths.min(), "mean": lengths.mean(), "median": np.median(lengths), "max": lengths.max()}
     return {

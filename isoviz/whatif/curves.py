@@ -38,11 +38,9 @@ class Axis:
     def moved(self, steps: Sequence[Step], value: float) -> tuple[Step, ...]:
         """The chain with that value."""
         old = steps[self.place]
-        params = {**old.params.model_dump(), self.name: int(value) if self._whole(old) else value}
+        whole = type(old.params).model_fields[self.name].annotation in (int, int | None)
+        params = {**old.params.model_dump(), self.name: int(value) if whole else value}
         return (*steps[: self.place], chains.step(old.slug, **params), *steps[self.place + 1 :])
-
-    def _whole(self, step: Step) -> bool:
-        return type(step.params).model_fields[self.name].annotation in (int, int | None)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 from isoviz.errors import InputError
@@ -16,10 +17,13 @@ def source(engine: WhatIf, steps: Sequence[Step]) -> str:
     transform = f"transform = chain([{', '.join(step.source for step in steps)}])"
     cloud = engine.source
     if isinstance(cloud, Embeddings):
-        metric, run = cloud.facts["primary"], cloud.facts["run"]
+        keeps_width, metric, run = False, cloud.facts["primary"], cloud.facts["run"]
         argument = "" if cloud.cloud == "head" else f', cloud="{cloud.cloud}"'
         frozen = "# the frozen head cannot read fewer dimensions"
-        if _keeps_width(steps, engine.train.shape[1]):
+        d = engine.train.shape[1]
+        with contextlib.suppress(InputError):  # the step cannot be fitted, and the page reports it
+            keeps_width = all(step.kind.needs == "labels" or step.make().image_width(d) == d for step in steps)
+        if keeps_width:
             frozen = f'print("{metric}, frozen head", cloud.frozen_metric(cloud.validation), "->", cloud.frozen_metric(after))'
         return f"""from isoviz import metrics
 from isoviz.posthoc import {names}
@@ -44,10 +48,3 @@ after = transform.transform(cloud.validation{rows})
 print("IsoScore", metrics.isoscore(cloud.validation), "->", metrics.isoscore(after))
 for result in readouts.compare(cloud.validation, after, cloud.annotations):
     print(result.readout.title, result.before, result.after, result.difference, result.verdict)"""
-
-
-def _keeps_width(steps: Sequence[Step], d: int) -> bool:
-    try:
-        return all(step.kind.needs == "labels" or step.make().image_width(d) == d for step in steps)
-    except InputError:  # the step cannot be fitted, and the page reports it
-        return False
