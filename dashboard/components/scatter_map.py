@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard.components import bundle
-from dashboard.components.cloud_matrix import Place, path_of
+from dashboard.components.matrix import Place, path_of
 from dashboard.server import routes
 from dashboard.shared import exported, theme
 from dashboard.shared.exported import ExportedFigure

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -409,7 +409,7 @@ def cloud_file(pane: Pane, what: str) -> str:
     return f"{file_name(pane)}-{what}-layer{pane.layer}-{pane.pooling}{suffix}"
 
 
-def view_names(numbers: list[int]) -> str:
+def view_names(numbers: Sequence[int]) -> str:
     """`View 2`, `Views 1, 3`."""
     return f"View{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
 

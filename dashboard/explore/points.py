@@ -13,7 +13,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard.components.scatter_map import drawn
-from dashboard.explore.form import PREFIX, Pane, same_rows
+from dashboard.explore.form import PREFIX, Pane, same_rows, view_names
 from dashboard.inputs import set_sections
 from dashboard.shared import address, job_progress, wording
 from isoviz.errors import InputError
@@ -141,13 +141,11 @@ class Marks:
     def words(self) -> str:
         """`12 of them contain “cat”`, `12 of them selected in view 1`."""
         count = f"{int(self.points.sum()):,} of them"
-        return f"{count} contain “{self.search}”" if self.search else f"{count} selected in {self.where}"
-
-    @property
-    def where(self) -> str:
-        """`view 1`, `views 1 and 3`."""
-        *most, last = map(str, self.views)
-        return f"views {', '.join(most)} and {last}" if most else f"view {last}"
+        return (
+            f"{count} contain “{self.search}”"
+            if self.search
+            else f"{count} selected in {view_names(self.views).lower()}"
+        )
 
 
 @dataclass

@@ -11,8 +11,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard.components.cloud_matrix import cloud_matrix
 from dashboard.components.figure import Prepared, draw, prepared
+from dashboard.components.matrix import cloud_matrix
 from dashboard.explore import figures, grid, numbers
 from dashboard.explore.form import PREFIX, Pane, ViewForm, cloud_file, file_name, view_names
 from dashboard.shared import downloads, explanations, measures, tables, wording

@@ -77,7 +77,7 @@ def made(runs: pd.DataFrame) -> pd.DataFrame:
         seeds.setdefault(setup, {})[seed] = value
     rows = [name for name in _ROWS if setups[name].nunique() > 1] or ["label"]
     headings = {
-        task: f"{task} ({', '.join([*dict.fromkeys(names), *of_task[task]])})"
+        str(task): f"{task} ({', '.join([*dict.fromkeys(names), *of_task[str(task)]])})"
         for task, names in setups.groupby("task", sort=False)["metric"]
     }
     averaged = all(METRICS[name].highest == 1 for name in setups["metric"] if name in METRICS)

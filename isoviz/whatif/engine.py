@@ -181,8 +181,8 @@ class WhatIf:
             NotReadyError: a layer must be trained first, or, without `build`, a slow image must be computed.
         """
         if self._start is None:
-            splits = (np.asarray(split, np.float64) for split in (self.train, self.validation))
-            self._start = self._stored("", lambda: FactoredCloud.of_points(*splits, self.resolution), build)
+            train, rows = (np.asarray(split, np.float64) for split in (self.train, self.validation))
+            self._start = self._stored("", lambda: FactoredCloud.of_points(train, rows, self.resolution), build)
         cloud = self._start
         for number, step in enumerate(steps):
             with _naming(step):

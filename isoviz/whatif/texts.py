@@ -101,6 +101,10 @@ def encoded(
         parts = {side: np.flatnonzero(columns["group"] == side) for side in (DOCUMENT, QUERY)}
     texts, found, began, done = columns["text"].to_numpy(), [], time.perf_counter(), 0
     for prompt, rows in parts.items():
+
+        def told(read: int, _: int, words: str, before: int = done) -> None:
+            report(before + read, len(columns), words)
+
         views = extract.layer_views(
             source,
             [texts[rows].tolist()],
@@ -108,7 +112,7 @@ def encoded(
             layers="last" if layer is None else [layer],
             max_length=_LONGEST,
             prompt=prompt,
-            progress=lambda read, _, words, before=done: report(before + read, len(columns), words),
+            progress=told,
         )
         ((at, _),) = views.clouds
         found.append(views.points(at, pooling))
