@@ -92,14 +92,13 @@ _mount = st.components.v2.component(
 )
 
 
-def live_lines(runs: Sequence[RunRow], *, key: str, replay: int | None = None, asked: int = 0) -> None:
+def live_lines(runs: Sequence[RunRow], *, key: str, replay: int | None = None) -> None:
     """Mount the live view of these runs. It updates without page reruns, and can replay finished runs.
 
     Args:
         runs: one run (every loss term, all metrics, ghosts of earlier epochs) or several (one line per run and figure).
         key: key of the mounted element; the same key keeps it in place for other runs.
         replay: replay finished runs immediately at this multiple of their speed; None: only on the button.
-        asked: how often a replay was asked for; another number replays the same runs again.
     """
     seeds = sorted({row.config.seed for row in runs})
     setting_of = {row.id: (row.config.method, variant(row.config.method, row.config.params)) for row in runs}
@@ -133,7 +132,6 @@ def live_lines(runs: Sequence[RunRow], *, key: str, replay: int | None = None, a
             # Makes the component poll again after a finished run was resumed.
             "seen": [row.status for row in runs],
             "replay": replay,
-            "asked": asked,
         },
     )
 

@@ -178,9 +178,6 @@ def heading(views: list[ViewResult], view_forms: list[ViewForm], place: DeltaGen
             of = f"{model} on {facts['request']['task']}" if form.own_set is None else form.own_set.name
             parts.insert(0, f"{named}: {of}")
         is_example = view.folder.name.startswith(EXAMPLE)
-        if len(views) == 1 and not is_example:
-            kept, limit = wording.size(results.STORE.size()), wording.size(results.STORE.limit())
-            parts.append(f"cached views use {kept} of {limit}; the least recently used are removed first")
         place.caption(f"{examples.BADGE} " * is_example + wording.plain(" · ".join(parts)))
         titles = (metrics.get(name).title if name in metrics.catalogue() else name for name in view.pending)
         notes = [f"Still being computed: {', '.join(titles)}."] if view.pending else []
