@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -98,6 +99,28 @@ def in_words(note: str) -> str:
         return title[0].lower() + title[1:] if title.split()[0][1:].islower() else title  # IsoScore keeps its capitals
 
     return re.sub(r"\b[a-z_0-9]+\b", titled, note)
+
+
+def figure_data(view: ViewResult, layer: int, pooling: str) -> pd.DataFrame:
+    """The data of a cloud's figures, one value per row: `figure`, `layer`, `pooling`, `at` and `value`.
+
+    `ev`: the share of the variance in the first `at` directions, of every layer. `sigma` and `mean`: of dimension `at`.
+    `cosine`: number of counted pairs in the bin with lower edge `at`.
+    """
+    parts = []
+    for name in ("ev", "sigma", "mean", "cosine"):
+        for number in range(view.depth + 1) if name == "ev" else (layer,):
+            values = view.array(number, pooling, name)
+            if values is None:
+                continue
+            count = len(values)
+            at = np.arange(count) + (name == "ev") if name != "cosine" else np.linspace(-1, 1, count + 1)[:-1].round(6)
+            parts.append(
+                pd.DataFrame({"figure": name, "layer": number, "pooling": pooling, "at": at, "value": values}).astype(
+                    {"at": float, "value": float}
+                )
+            )
+    return pd.concat(parts, ignore_index=True)
 
 
 def latex(table: pd.DataFrame, caption: str) -> str:

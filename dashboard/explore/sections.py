@@ -248,6 +248,11 @@ def cloud_figures(panes: list[Pane]) -> None:
                 st.markdown(f"**{explanation.title}**")
                 explanations.show(explanation)
             _row(panes, name, False)
+    for pane, column in zip(panes, st.columns(len(panes), gap="medium"), strict=True):
+        with column:
+            st.caption("Data of these figures and of EV_k:")
+            make_frame = functools.partial(numbers.figure_data, pane.view, pane.layer, pane.pooling)
+            downloads.buttons(cloud_file(pane, "figures"), make_frame, key=pane.prefix)
 
 
 def _row(panes: list[Pane], name: str, log: bool) -> None:

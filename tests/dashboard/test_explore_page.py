@@ -9,11 +9,12 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dashboard.explore import numbers
 from dashboard.export.html import render, vectors_inside
-from dashboard.shared import wording
+from dashboard.shared import downloads, wording
 from isoviz import metrics, tasks, vectors
 from isoviz.access.service import Service
 from isoviz.exploring import encoders, layers, measuring, results, similarity
@@ -324,3 +325,38 @@ def test_the_page_is_saved_with_its_numbers_and_its_vectors(
     expected = [entry.number("isoscore") for entry in kept_view.entries]
     np.testing.assert_allclose(table["IsoScore"][: len(expected)], np.array(expected, dtype=float), rtol=6e-4)
     assert any("ViewRequest(" in code for code in page_file.codes.values())
+
+
+def test_numbers_behind_the_figures_are_files(opened: Opened, kept_view: ViewResult) -> None:
+    table = numbers.figure_data(kept_view, 1, "mean")
+    for name in ("sigma", "mean"):
+        part = table[table.figure == name]
+        assert part["at"].tolist() == list(range(len(part))) and set(part.layer) == {1}
+        np.testing.assert_array_equal(part["value"], kept_view.array(1, "mean", name))
+    spectra = table[table.figure == "ev"]
+    assert set(spectra.layer) == {0, 1, 2} and spectra["at"].min() == 1
+    np.testing.assert_array_equal(spectra[spectra.layer == 2]["value"], kept_view.array(2, "mean", "ev"))
+    cosines = table[table.figure == "cosine"]
+    pairs = kept_view.facts["rows"] * (kept_view.facts["rows"] - 1) // 2
+    assert (cosines["at"].min(), cosines["at"].iloc[100], cosines["value"].sum()) == (-1, 0, pairs)
+    back = pd.read_parquet(io.BytesIO(downloads.parquet(table)))
+    pd.testing.assert_frame_equal(back, table)
+    offered = [button.proto.label for button in opened(explore_tab="Means, spreads and cosines").get("download_button")]
+    assert offered.count("Parquet") == offered.count("CSV") >= 2  # of the map and of these figures
+
+
+def test_downloads_hold_every_number(kept_view: ViewResult) -> None:
+    together, first = kept_view.together, kept_view.entries[0]
+    assert together is not None and first.number("isoscore") is None  # [CLS] before any layer is one point
+    table = numbers.frame([*kept_view.entries, together])
+    lines = [line.split(",") for line in downloads.csv(table).decode("utf-8-sig").splitlines()]
+    assert len(lines) == 11 and lines[0][:5] == ["layer", "pooling", "n", "d", "isoscore"]
+    assert lines[1][4] == "" and float(lines[2][4]) == kept_view.entries[1].number("isoscore")
+    assert [line[0] for line in lines][-2:] == ["2", ""]
+    back = pd.read_csv(io.BytesIO(downloads.csv(table)))
+    assert back["isoscore_star"].iloc[-1] == together.number("isoscore_star")
+    assert back["isoscore_star"].notna().sum() == 4  # three layers of tokens, and these
+    text = numbers.latex(table, "a_model on 100 % of it")
+    assert r"a\_model on 100 \% of it" in text and text.count(r"\\") == 11 and "$EV_1$" in text
+    (last,) = [line for line in text.splitlines() if line.startswith("-- & tokens")]
+    assert f"{together.number('isoscore_star'):.3f}" in last
