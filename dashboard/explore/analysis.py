@@ -71,9 +71,8 @@ def obtain(view_forms: list[ViewForm], place: DeltaGenerator) -> list[ViewResult
             disabled=not ready or statuses <= settled,
         )
     if pressed:
-        states = [
-            state if state.status in settled else _started(form) for form, state in zip(view_forms, states, strict=True)
-        ]
+        both = zip(view_forms, states, strict=True)
+        states = [state if state.status in settled else _started(form) for form, state in both]
     views: list[ViewResult] = []
     quiet = True
     running: dict[str, list[int]] = {}

@@ -248,7 +248,8 @@ def published_table(
     firsts = runs[runs["status"] == "finished"].drop_duplicates("setup")["run"]
     library = resources.library()
     starts = [start for run in firsts for start in library.events_of_kind(str(run), Started, limit=1)]
-    simple = starts[0].baselines if starts else {}
+    common = starts[0].baselines.items() if starts else ()
+    simple = {name: value for name, value in common if all(start.baselines.get(name) == value for start in starts)}
     task_entry = tasks.catalogue().get(task)
     return Published(
         task=task,
@@ -258,13 +259,7 @@ def published_table(
         parts=compared.parts if isinstance(compared, Table) else (),
         tests=compared.tests if isinstance(compared, Table) else 0,
         why_none=compared if isinstance(compared, str) else "",
-        simple={
-            name: value
-            for name, value in simple.items()
-            if task_entry
-            and metric == task_entry.primary
-            and all(start.baselines.get(name) == value for start in starts)
-        },
+        simple=simple if task_entry and metric == task_entry.primary else {},
         rows=(_shared(start.train_rows for start in starts), _shared(start.eval_rows for start in starts)),
         warnings=run_lists.warnings(runs),
     )
@@ -275,12 +270,9 @@ def _cite(runs: pd.DataFrame, isotropy: list[Metric]) -> None:
     with st.popover("Cite", icon=":material/format_quote:", key="results_cite", on_change="rerun") as panel:
         if not panel.open:
             return
-        entries = cached(
-            ("cite", tuple(runs["run"]), tuple(metric.slug for metric in isotropy)),
-            lambda: citing.bibtex_of(
-                zip(runs["model"], runs["task"], runs["method"], strict=True), [metric.slug for metric in isotropy]
-            ),
-        )
+        slugs = tuple(metric.slug for metric in isotropy)
+        cited = zip(runs["model"], runs["task"], runs["method"], strict=True)
+        entries = cached(("cite", tuple(runs["run"]), slugs), lambda: citing.bibtex_of(cited, list(slugs)))
         if not entries:
             st.caption("Nothing to cite: these runs use bundled data and models only.")
             return

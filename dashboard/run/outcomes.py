@@ -201,11 +201,8 @@ def _rows(run: RunRow, task: Task, predicted: Predictions, fingerprint: str | No
         column_config=_columns(table),
         alt="Predictions row by row, the worst first",
     )
-    st.caption(
-        f"{wording.number(total)} rows."
-        if total <= SHOWN
-        else f"The first {SHOWN} of {wording.number(total)}; download the file for all."
-    )
+    first = f"The first {SHOWN} of {wording.number(total)}; download the file for all."
+    st.caption(first if total > SHOWN else f"{wording.number(total)} rows.")
     downloads.buttons(f"isoviz-{run.id}-predictions", table, with_parquet=False)
 
 
@@ -219,13 +216,10 @@ def _worst_first(task: Task, predicted: Predictions, frame: pd.DataFrame | None)
     else:
         rows = frame.head(len(saved))
     confidence = saved["confidence"].to_numpy() if "confidence" in saved else None
-    answers = saved["prediction"]
-    table = outcomes.errors(
-        task, rows, answers.to_numpy() if task.rules.per_row else answers.tolist(), confidence=confidence
-    )
-    return (
-        table if frame is not None else table.drop(columns=[name for name in task.columns if name != reference_column])
-    )
+    answers = saved["prediction"].to_numpy() if task.rules.per_row else saved["prediction"].tolist()
+    table = outcomes.errors(task, rows, answers, confidence=confidence)
+    unknown = [name for name in task.columns if name != reference_column] if frame is None else []
+    return table.drop(columns=unknown)
 
 
 def _texts_again(run: RunRow, task: Task, fingerprint: str | None) -> tuple[pd.DataFrame | None, str | None]:

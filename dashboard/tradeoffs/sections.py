@@ -238,9 +238,8 @@ def _map(choice: Choice, runs: pd.DataFrame) -> None:
     compared = (choice.metric, choice.measure, choice.parameter, second)
     points = run_lists.cached(("grid", choice), lambda: tables.points(runs, *compared))
     means = tables.setting_means(points.dropna(subset=["at", "beside"]))
-    grids = [
-        grid for _, grid in means.groupby("line", sort=False) if min(grid["at"].nunique(), grid["beside"].nunique()) > 1
-    ]
+    lines = (grid for _, grid in means.groupby("line", sort=False))
+    grids = [grid for grid in lines if min(grid["at"].nunique(), grid["beside"].nunique()) > 1]
     if len(grids) > MOST_MAPS:
         st.caption(f"The maps of the first {MOST_MAPS} of {len(grids)} setups. Choose one experiment to see others.")
     for index, grid in enumerate(grids[:MOST_MAPS]):

@@ -278,11 +278,8 @@ def points_of(views: Views, table: pd.DataFrame, token_texts: list[str], seed: i
     """
     per_row = 2 * sum(cloud.shape[1] for cloud in views.clouds.values())
     rows = draw(views.rows, min(CLOUD_POINTS, max(1, CLOUD_BYTES // per_row)), seed)
-    sampled_tokens = draw(
-        len(token_texts),
-        max(1, CLOUD_BYTES // 3 // sum(2 * view.sample.shape[1] for view in views.tokens.values())),
-        seed,
-    )
+    per_token = 2 * sum(view.sample.shape[1] for view in views.tokens.values())
+    sampled_tokens = draw(len(token_texts), max(1, CLOUD_BYTES // 3 // per_token), seed)
     arrays = {array_name(*key, "cloud"): small(cloud[rows]) for key, cloud in views.clouds.items()}
     for layer, view in views.tokens.items():
         arrays[array_name(layer, "tokens", "cloud")] = small(view.sample[sampled_tokens])
