@@ -100,6 +100,7 @@ CROSSINGS = """() => {
     ];
   });
 }"""
+CROSSING_WIDTHS = "[...document.querySelectorAll('.js-plotly-plot')].map((plot) => plot.clientWidth)"
 
 
 def test_toolbars_legends_and_selectors_never_overlap(with_examples: Server, open_tab: OpenTab) -> None:
