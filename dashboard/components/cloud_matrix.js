@@ -16,8 +16,7 @@ class CloudMatrix {
     this.root.classList.toggle("ivz-cloud-small", Boolean(data.compact));
     this.plot.applyTheme(lookOf(this.root), "to top");
     if (data.inside) return this.showInside(data);
-    const request = `${data.arrays} ${data.order ?? ""}`;
-    if (request !== this.request) this.load(request);
+    if (data.arrays !== this.request) this.load(data.arrays);
     else this.plot.paint();
   }
 
@@ -28,13 +27,11 @@ class CloudMatrix {
 
   async load(request) {
     this.request = request;
-    const { arrays, order } = this.data;
     try {
-      const at = (name) => `${arrays}/${name}`;
-      const [own, requestedOrder] = await Promise.all([loadMatrix(at, ["matrix", "order", "sigma"]), order && loadArray(`${order}/order`)]);
+      const matrix = await loadMatrix((name) => `${request}/${name}`, ["matrix", "order", "sigma"]);
       if (request !== this.request) return; // another cloud was chosen in the meantime
       const startTime = performance.now();
-      this.display(own, requestedOrder);
+      this.display(matrix);
       performance.measure("isoviz-matrix", { start: startTime }); // for the benchmark: the time to draw the matrix, without the download
     } catch (error) {
       if (request !== this.request) return;
@@ -43,8 +40,7 @@ class CloudMatrix {
     }
   }
 
-  display(own, order) {
-    const matrix = order ? reordered(own, new Int32Array(order)) : own;
+  display(matrix) {
     for (const button of this.files) button.disabled = false;
     const { high } = summary(matrix.cells);
     this.plot.set(matrix, { mean: this.data.mean, high: high === null ? "undefined" : `${number(100 * high)} %`, words: this.data.words });
@@ -53,8 +49,8 @@ class CloudMatrix {
   // Where there is no server: the data have the arrays in base64.
   showInside(data) {
     this.data = data;
-    const [cells, order, std, wanted] = ["matrix", "order", "sigma", "wanted"].map((name) => data[name] && Uint8Array.from(atob(data[name]), (letter) => letter.charCodeAt(0)).buffer);
-    this.display({ d: order.byteLength / 4, cells: new Uint8Array(cells), order: new Int32Array(order), std: new Float32Array(std), picture: null }, wanted);
+    const [cells, order, std] = ["matrix", "order", "sigma"].map((name) => Uint8Array.from(atob(data[name]), (letter) => letter.charCodeAt(0)).buffer);
+    this.display({ d: order.byteLength / 4, cells: new Uint8Array(cells), order: new Int32Array(order), std: new Float32Array(std), picture: null });
   }
 
   showMessage(text) {
@@ -75,18 +71,6 @@ class CloudMatrix {
     const encoders = { csv: () => new Blob([csvOf(matrix)], { type: "text/csv" }), svg: () => new Blob([this.picture()], { type: "image/svg+xml" }), png: () => rasterise(this.picture(), 1) };
     download(await encoders[format](), `${this.data.name}.${format}`);
   }
-}
-
-// The matrix with its dimensions in another order; unchanged if the order is of another length.
-export function reordered(matrix, order) {
-  const { d, cells } = matrix;
-  if (order.length !== d) return matrix;
-  const position = new Int32Array(d);
-  matrix.order.forEach((dimension, index) => (position[dimension] = index));
-  const reorderedCells = new Uint8Array(cells.length);
-  let index = 0;
-  for (let row = 0; row < d; row += 1) for (let column = 0; column < row; column += 1) reorderedCells[index++] = cellOf(cells, position[order[row]], position[order[column]]);
-  return { ...matrix, cells: reorderedCells, order, picture: null };
 }
 
 // CSV with dimension numbers in the first row and column, and values in steps of 1/255.

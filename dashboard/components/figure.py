@@ -103,7 +103,7 @@ def draw(
             "config": theme.CHART_CONFIG,
             "opensRuns": opens_runs,
         },
-        on_run_change=_noted,
+        on_run_change=lambda: None,  # the rerun handles the click
     )
     if caption:
         st.caption(wording.plain(caption))
@@ -113,7 +113,3 @@ def draw(
         downloads.buttons(name, table)
     run = getattr(pressed, "run", None)
     return str(run) if run else None
-
-
-def _noted() -> None:
-    """Callback without effect: the rerun handles the click."""

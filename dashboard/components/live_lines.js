@@ -35,8 +35,7 @@ class LiveView {
     this.look = lookOf(this.root);
     this.root.setAttribute("aria-busy", "true");
     const ids = data.runs.map((run) => run.id).join(",");
-    if (ids !== this.ids || data.asked !== this.asked) this.reset(ids, data.runs);
-    this.asked = data.asked;
+    if (ids !== this.ids) this.reset(ids, data.runs);
     data.runs.forEach((run, i) => Object.assign(this.items[i], run));
     const access = { events: data.events };
     const previous = this.unsubscribers;

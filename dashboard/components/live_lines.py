@@ -71,61 +71,55 @@ _WATCHED = {
 }
 """Measure of a watched training → title of its axis, formula."""
 
+_SCRIPTS = [
+    "fold",
+    "recording",
+    "feed",
+    "look",
+    "plotly_script",
+    "saved_picture",
+    "figures",
+    "replay",
+    "watched",
+    "live_lines",
+]
 _mount = st.components.v2.component(
     "isoviz_live_lines",
     html=bundle("live_lines.html"),
     css=bundle("help.css", "live_lines.css"),
-    js=bundle(
-        "fold.js",
-        "recording.js",
-        "feed.js",
-        "look.js",
-        "plotly_script.js",
-        "saved_picture.js",
-        "figures.js",
-        "replay.js",
-        "watched.js",
-        "live_lines.js",
-    ),
+    js=bundle(*(f"{name}.js" for name in _SCRIPTS)),
     isolate_styles=False,  # plotly.js writes its styles into the document's head
 )
 
 
-def live_lines(runs: Sequence[RunRow], *, key: str, replay: int | None = None, asked: int = 0) -> None:
+def live_lines(runs: Sequence[RunRow], *, key: str, replay: int | None = None) -> None:
     """Mount the live view of these runs. It updates without page reruns, and can replay finished runs.
 
     Args:
         runs: one run (every loss term, all metrics, ghosts of earlier epochs) or several (one line per run and figure).
         key: key of the mounted element; the same key keeps it in place for other runs.
         replay: replay finished runs immediately at this multiple of their speed; None: only on the button.
-        asked: how often a replay was asked for; another number replays the same runs again.
     """
     seeds = sorted({row.config.seed for row in runs})
-    settings = list(dict.fromkeys(_setting(row) for row in runs))
+    setting_of = {row.id: (row.config.method, variant(row.config.method, row.config.params)) for row in runs}
+    settings = list(dict.fromkeys(setting_of.values()))
     by_method = len(settings) == len({method for method, _ in settings})
-    described = [
-        {
-            "id": row.id,
-            "label": run_title(row),
-            "short": ", ".join(
-                part
-                for part in (
-                    method_title(row.config.method),
-                    variant(row.config.method, row.config.params),
-                    f"seed {row.config.seed}" if len(seeds) > 1 else "",
-                )
-                if part
-            ),
-            # where methods come with several values, the values have the colours
-            "colour": theme.method_colour(row.config.method)
-            if by_method or row.config.method == "baseline"
-            else _COLOURS[settings.index(_setting(row)) % len(_COLOURS)],
-            "dash": theme.DASHES[seeds.index(row.config.seed) % len(theme.DASHES)] if len(runs) > 1 else "solid",
-            "epochs": row.config.epochs
-            + bool(methods.get(row.config.method).frozen_stage),  # a second stage counts as one
-        }
-        for row in runs
-    ]
+    described = []
+    for row in runs:
+        (method, values), seed = setting_of[row.id], row.config.seed
+        colour = theme.method_colour(method)
+        if not by_method and method != "baseline":  # where methods come with several values, these have the colours
+            colour = _COLOURS[settings.index((method, values)) % len(_COLOURS)]
+        described.append(
+            {
+                "id": row.id,
+                "label": run_title(row),
+                "short": ", ".join(filter(None, (method_title(method), values, f"seed {seed}" * (len(seeds) > 1)))),
+                "colour": colour,
+                "dash": theme.DASHES[seeds.index(seed) % len(theme.DASHES)] if len(runs) > 1 else "solid",
+                "epochs": row.config.epochs + bool(methods.get(method).frozen_stage),  # a second stage counts as one
+            }
+        )
     _mount(
         key=key,
         data={
@@ -138,16 +132,11 @@ def live_lines(runs: Sequence[RunRow], *, key: str, replay: int | None = None, a
             # Makes the component poll again after a finished run was resumed.
             "seen": [row.status for row in runs],
             "replay": replay,
-            "asked": asked,
         },
     )
 
 
 _COLOURS = (*theme.PALETTE, *theme.SPARE_COLOURS)
-
-
-def _setting(row: RunRow) -> tuple[str, str]:
-    return row.config.method, variant(row.config.method, row.config.params)
 
 
 def watched_lines(key: str, training: Training, replay: int | None = None) -> None:

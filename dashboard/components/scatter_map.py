@@ -8,24 +8,17 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard.components import bundle
-from dashboard.components.cloud_matrix import Place, path_of
+from dashboard.components.matrix import Place, path_of
 from dashboard.server import routes
 from dashboard.shared import exported, theme
 from dashboard.shared.exported import ExportedFigure
 
+_SCRIPTS = ["feed", "look", "plotly_script", "map_points", "painted_points", "saved_picture", "scatter_map"]
 _mount = st.components.v2.component(
     "isoviz_scatter_map",
     html=bundle("scatter_map.html"),
     css=bundle("scatter_map.css"),
-    js=bundle(
-        "feed.js",
-        "look.js",
-        "plotly_script.js",
-        "map_points.js",
-        "painted_points.js",
-        "saved_picture.js",
-        "scatter_map.js",
-    ),
+    js=bundle(*(f"{name}.js" for name in _SCRIPTS)),
     isolate_styles=False,  # plotly.js writes its styles into the document's head
 )
 

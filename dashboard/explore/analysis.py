@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -72,9 +71,8 @@ def obtain(view_forms: list[ViewForm], place: DeltaGenerator) -> list[ViewResult
             disabled=not ready or statuses <= settled,
         )
     if pressed:
-        states = [
-            state if state.status in settled else _started(form) for form, state in zip(view_forms, states, strict=True)
-        ]
+        both = zip(view_forms, states, strict=True)
+        states = [state if state.status in settled else _started(form) for form, state in both]
     views: list[ViewResult] = []
     quiet = True
     running: dict[str, list[int]] = {}
@@ -138,17 +136,16 @@ def _waited(running: dict[str, list[int]], view_count: int) -> list[WatchedJob]:
     watched = []
     for key, numbers in running.items():
         view = results.find(key)
-        news = functools.partial(_news, key, None if view is None else view.pending)
+        pending = None if view is None else view.pending  # None before the first figures
+
+        def news(key: str = key, pending: tuple[str, ...] | None = pending) -> bool:
+            now = results.find(key)
+            return now is not None and now.pending != pending
+
         look = functools.partial(queue.look, VIEW, key)
         stop = functools.partial(resources.service().stop_job, VIEW, key)
         watched.append(WatchedJob(view_names(numbers) if view_count > 1 else "", look, stop, news))
     return watched
-
-
-def _news(key: str, pending: tuple[str, ...] | None) -> bool:
-    """Whether the view has changed: first figures (`pending` is None before those) or further measures."""
-    view = results.find(key)
-    return view is not None and view.pending != pending
 
 
 def _empty_state(view_forms: list[ViewForm]) -> None:
@@ -180,11 +177,9 @@ def heading(views: list[ViewResult], view_forms: list[ViewForm], place: DeltaGen
             of = f"{model} on {facts['request']['task']}" if form.own_set is None else form.own_set.name
             parts.insert(0, f"{named}: {of}")
         is_example = view.folder.name.startswith(EXAMPLE)
-        if len(views) == 1 and not is_example:
-            kept, limit = wording.size(results.STORE.size()), wording.size(results.STORE.limit())
-            parts.append(f"cached views use {kept} of {limit}; the least recently used are removed first")
         place.caption(f"{examples.BADGE} " * is_example + wording.plain(" · ".join(parts)))
-        notes = [f"Still being computed: {_titles(view.pending)}."] if view.pending else []
+        titles = (metrics.get(name).title if name in metrics.catalogue() else name for name in view.pending)
+        notes = [f"Still being computed: {', '.join(titles)}."] if view.pending else []
         for note in [*notes, *facts["warnings"]]:
             st.caption(f":material/info: {wording.plain(note)}")
 
@@ -207,7 +202,3 @@ def _read_parts(view: ViewResult, form: ViewForm, seconds: float) -> list[str]:
         f"{view.depth} layer{'' if view.depth == 1 else 's'} after the embeddings",
         computed,
     ]
-
-
-def _titles(measures: Iterable[str]) -> str:
-    return ", ".join(metrics.get(name).title if name in metrics.catalogue() else name for name in measures)

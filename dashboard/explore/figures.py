@@ -130,10 +130,11 @@ def layer_profile(
         lines = [entry for entry in entries if entry.pooling == pooling]
         symbol, dash = _STYLES.get(pooling, ("circle", "solid"))
         colour = pooling_colour(pooling)
+        ends = [entry.interval(measure) for entry in lines]
         figure.add_scatter(
             x=[entry.layer for entry in lines],
             y=[value(entry, measure) for entry in lines],
-            error_y=_interval(lines, measure),
+            error_y=theme.error_bars([entry.number(measure) for entry in lines], ends) if any(ends) else None,
             name=escape(POOLING_TITLES.get(pooling, pooling)),
             mode="lines+markers",
             line={"color": colour, "dash": dash, "width": 2},
@@ -153,11 +154,6 @@ def layer_profile(
     axis = metric.axis if metric else "linear"
     x = {"xaxis_dtick": 1, "xaxis_tick0": 0}
     return theme.titled(figure, "layer (0: embedding output)", escape(label), height=380, yaxis_type=axis, **x)
-
-
-def _interval(lines: Sequence[CloudRecord], measure: str) -> dict[str, Any] | None:
-    ends = [entry.interval(measure) for entry in lines]
-    return theme.error_bars([entry.number(measure) for entry in lines], ends) if any(ends) else None
 
 
 def spectrum(
@@ -246,33 +242,13 @@ def cosine_histogram(counts: NDArray[Any], average: float | None, pooling: str) 
     figure = _bars((edges[1:] + edges[:-1]) / 2, share, float(edges[1] - edges[0]), pooling_colour(pooling), hover)
     if average is not None:
         figure.add_vline(x=average, line=_MEAN_LINE)
-        _mean_in_legend(figure, f"mean cosine {average:.3f}")
+        in_legend = f"mean cosine {average:.3f}"
+        figure.add_scatter(x=[None], y=[None], mode="lines", line=_MEAN_LINE, name=in_legend)
     filled = np.flatnonzero(counts)
     low, high = (float(edges[filled[0]]), float(edges[filled[-1] + 1])) if len(filled) else (-1.0, 1.0)
     room = max(0.02, 0.05 * (high - low))
     axis = {"xaxis_range": [max(-1.02, low - room), min(1.02, high + room)], "yaxis_rangemode": "tozero"}
     return theme.titled(figure, "cosine of two points", "% of the pairs", **axis)
-
-
-def row_lengths(output: Mapping[str, Any], names: Sequence[str]) -> go.Figure:
-    """‖w‖ of the rows of an output matrix: one bar per row if they are few, else a histogram of the lengths.
-
-    Args:
-        output: of `isoviz.exploring.outputs.measure`.
-        names: of the rows, if they are few.
-    """
-    mean, colour = output["norms"]["mean"], theme.PALETTE[-1]
-    titles = ("row (output)", "‖w‖") if output["each"] is not None else ("‖w‖ of a row", "rows")
-    if output["each"] is not None:
-        figure = _bars([escape(name) for name in names], output["each"], None, colour, "%{x}: ‖w‖ = %{y:.4g}")
-        figure.update_xaxes(type="category").add_hline(y=mean, line=_MEAN_LINE)
-    else:
-        edges = np.asarray(output["edges"])
-        hover = "‖w‖ near %{x:.4g}: %{y} rows"
-        figure = _bars((edges[1:] + edges[:-1]) / 2, output["counts"], float(edges[1] - edges[0]), colour, hover)
-        figure.add_vline(x=mean, line=_MEAN_LINE)
-    _mean_in_legend(figure, f"mean ‖w‖ {mean:.4g}")
-    return theme.titled(figure, *titles, height=300)
 
 
 def _bars(x: Iterable[Any], y: Iterable[float], width: float | None, colour: str, hover: str) -> go.Figure:
@@ -282,10 +258,6 @@ def _bars(x: Iterable[Any], y: Iterable[float], width: float | None, colour: str
     return go.Figure(
         go.Bar(x=places, y=heights, width=width, marker=marker, name="", hovertemplate=hover, showlegend=False)
     )
-
-
-def _mean_in_legend(figure: go.Figure, name: str) -> None:
-    figure.add_scatter(x=[None], y=[None], mode="lines", line=_MEAN_LINE, name=name)
 
 
 def _gaps(values: NDArray[Any]) -> list[float | None]:

@@ -52,7 +52,11 @@ def line(place: DeltaGenerator, panes: list[Pane]) -> None:
         if not panes:
             st.caption(PURPOSE)
             return
-        words = _in_one_line(panes[0]) if len(panes) == 1 else f"{len(panes)} views side by side"
+        pane = panes[0]
+        rows = f"{pane.source} · {pane.view.facts['rows']:,}"
+        cloud = f"layer {pane.layer}, {POOLING_TITLES.get(pane.pooling, pane.pooling)}"
+        words = f"{rows} vectors" if pane.of_vectors else f"{rows} rows · {cloud}"
+        words = words if len(panes) == 1 else f"{len(panes)} views side by side"
         st.markdown(wording.plain(words), width="content")
         label = "Done" if asked else "Change"
         st.button(label, key=PREFIX + "fold_fields", icon=":material/edit:", type="tertiary", on_click=_turn)
@@ -68,13 +72,6 @@ def line(place: DeltaGenerator, panes: list[Pane]) -> None:
     own_sets = [] if asked else [pane.form.own_set for pane in panes if pane.form.own_set is not None]
     for caution in dict.fromkeys(caution for own_set in own_sets for caution in vectors_form.cautions(own_set)):
         st.caption(f":material/warning: {caution}")
-
-
-def _in_one_line(pane: Pane) -> str:
-    rows = f"{pane.view.facts['rows']:,}"
-    if pane.of_vectors:
-        return f"{pane.source} · {rows} vectors"
-    return f"{pane.source} · {rows} rows · layer {pane.layer}, {POOLING_TITLES.get(pane.pooling, pane.pooling)}"
 
 
 def _turn() -> None:
@@ -102,10 +99,6 @@ def _of_vectors(panes: list[Pane]) -> bool:
     return len(panes) == 1 and panes[0].of_vectors
 
 
-def _sliced(panes: list[Pane]) -> bool:
-    return _of_vectors(panes) and bool(set_sections.columns_of(_set(panes)[0]))
-
-
 def _set(panes: list[Pane]) -> tuple[str, str]:
     """Key of the vectors, and prefix of the fields."""
     return panes[0].view.facts["data_fingerprint"], panes[0].prefix
@@ -119,7 +112,11 @@ SECTIONS: Final = (
     Section(similarity.CKA.title, similarity.section, similarity.applies),
     Section("Output matrix", sections.output_matrix, sections.has_output),
     Section("Row by row", lambda panes: set_sections.rows(*_set(panes)), _of_vectors),
-    Section(set_sections.SLICES, lambda panes: set_sections.slices(*_set(panes)), _sliced),
+    Section(
+        set_sections.SLICES,
+        lambda panes: set_sections.slices(*_set(panes)),
+        lambda panes: _of_vectors(panes) and bool(set_sections.columns_of(_set(panes)[0])),
+    ),
 )
 """All tabs in their order. To add one, add its line here."""
 TAB: Final = PREFIX + "tab"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.inputs import model_form, vectors_form
@@ -24,6 +25,7 @@ from isoviz.metrics.record import CloudRecord
 from isoviz.models import families, sentences, sources
 from isoviz.models.sentences import SentenceModules
 from isoviz.models.sources import ModelSource
+from isoviz.tasks.protocol import Task
 from isoviz.vectors.intake import SetSummary
 
 PREFIX = "explore_"
@@ -105,18 +107,12 @@ def draw(prefix: str = PREFIX) -> ViewForm:
     """Draw all fields of one view and read them."""
     form = ViewForm(prefix)
     hint = "The rows of a task, your own texts, or your own vectors."
-    form.source = at = forms.choice("Look at", [A_TASK, MY_TEXTS, MY_VECTORS], prefix + "at", hint)
-    if at == MY_VECTORS:
-        _draw_vectors(form)
-    else:
-        _draw_encoded(form, own_texts=at == MY_TEXTS)
-    return form
-
-
-def _draw_vectors(form: ViewForm) -> None:
-    own_set = vectors_form.draw(form.prefix, "vectors")
-    if own_set is not None:
+    form.source = forms.choice("Look at", [A_TASK, MY_TEXTS, MY_VECTORS], prefix + "at", hint)
+    if form.source != MY_VECTORS:
+        _draw_encoded(form, own_texts=form.source == MY_TEXTS)
+    elif own_set := vectors_form.draw(prefix, "vectors"):
         _fill(form, None, own_set, ViewRequest("", user_sets.VECTORS, own_set.key, user_sets.ALL_ROWS))
+    return form
 
 
 def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
@@ -215,7 +211,18 @@ def _source(name: str) -> ModelSource | None:
     if not name:
         forms.show_error("Choose a model.")
         return None
-    return _of_run(name) if name.startswith(encoders.RUN) else model_form.show_source(name)
+    if not name.startswith(encoders.RUN):
+        return model_form.show_source(name)
+    store = resources.store()
+    try:
+        source = encoders.resolve(name, store)
+    except InputError as error:
+        forms.show_error(forms.sentence(error))
+        return None
+    row = store.get(name.removeprefix(encoders.RUN))
+    words = f"{wording.run_title(row)}: {row.config.model} after {row.config.task}"
+    st.caption(f":material/check_circle: {wording.plain(words)}")
+    return source
 
 
 def _modules(source: ModelSource | None, slug: str) -> SentenceModules | None:
@@ -292,19 +299,6 @@ def _sinks_field(prefix: str, source: ModelSource | None) -> bool:
     return st.toggle(label, key=name, bind="query-params", help=help_text)
 
 
-def _of_run(name: str) -> ModelSource | None:
-    store = resources.store()
-    try:
-        source = encoders.resolve(name, store)
-    except InputError as error:
-        forms.show_error(forms.sentence(error))
-        return None
-    row = store.get(name.removeprefix(encoders.RUN))
-    words = f"{wording.run_title(row)}: {row.config.model} after {row.config.task}"
-    st.caption(f":material/check_circle: {wording.plain(words)}")
-    return source
-
-
 # ----------------------------------------------------------------------------------------------- panes
 
 
@@ -338,6 +332,20 @@ class Pane:
     def entry(self) -> CloudRecord:
         """Measures of the selected cloud."""
         return self.view.entry(self.layer, self.pooling)
+
+    def array(self, what: str) -> NDArray[Any] | None:
+        """An array of its cloud, see `ViewResult.array`."""
+        return self.view.array(self.layer, self.pooling, what)
+
+    @property
+    def rogue(self) -> tuple[int, ...]:
+        """Its rogue dimensions by mean."""
+        return self.entry.dimensions.outliers if self.entry.dimensions else ()
+
+    @property
+    def task(self) -> Task:
+        """The task of its rows."""
+        return user_sets.task_of(self.view.facts["request"]["task"])
 
     @property
     def layers(self) -> list[int]:
@@ -375,26 +383,16 @@ class Pane:
     @property
     def about(self) -> str:
         """A one-line description of the cloud that is complete by itself, as in a saved picture."""
-        n, d = wording.number(self.entry.n), self.entry.d
-        cloud = "" if self.of_vectors else f"layer {self.layer} · {self.pooling} · "
-        return f"{self.source} · {cloud}n = {n}, d = {d}"
+        return f"{self.source} · {self.cloud_words}"
 
 
 def same_rows(pane: Pane, other: Pane) -> str | None:
     """The column by which the rows of two views match: `row` of the same data, `id` of the user's sets; None if they do not match."""
-    requests = [each.form.request for each in (pane, other) if each.form.request is not None]
-    if (
-        len(
-            {
-                (each.view.facts["data_fingerprint"], request.split)
-                for each, request in zip((pane, other), requests, strict=True)
-            }
-        )
-        == 1
-    ):
+    data = [(each.view.facts["data_fingerprint"], each.view.facts["request"]["split"]) for each in (pane, other)]
+    if data[0] == data[1]:
         return "row"
-    own = all(user_sets.is_user_set(request.task) for request in requests)
-    return "id" if own and all("id" in each.view.table(each.pooling) for each in (pane, other)) else None
+    own = all(user_sets.is_user_set(each.task.slug) and "id" in each.view.table(each.pooling) for each in (pane, other))
+    return "id" if own else None
 
 
 def file_name(pane: Pane) -> str:
@@ -411,7 +409,7 @@ def cloud_file(pane: Pane, what: str) -> str:
     return f"{file_name(pane)}-{what}-layer{pane.layer}-{pane.pooling}{suffix}"
 
 
-def view_names(numbers: list[int]) -> str:
+def view_names(numbers: Sequence[int]) -> str:
     """`View 2`, `Views 1, 3`."""
     return f"View{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
 

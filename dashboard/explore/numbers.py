@@ -84,8 +84,7 @@ def notes_on(entry: CloudRecord, measure: str) -> list[str]:
     about = [note for note in notes if re.search(rf"\b{measure}\b", note)]
     if value(entry, measure) is None and not about:
         metric = metrics.catalogue().get(measure)
-        newer = metric is not None and not metric.inputs and measure not in entry.readings
-        about = [f"{measure} was added after this was measured"] if newer else notes
+        about = notes
         if metric is not None and metric.kinds == {"tokens"} and entry.pooling != "tokens":
             about = [f"{measure} is a measure of pooling tokens"]
     return [in_words(note) for note in about]
@@ -94,17 +93,12 @@ def notes_on(entry: CloudRecord, measure: str) -> list[str]:
 def in_words(note: str) -> str:
     """A note with metric slugs replaced by titles."""
     catalogue = metrics.catalogue()
-    return re.sub(
-        r"\b[a-z_0-9]+\b",
-        lambda match: _lowered(catalogue[match[0]].title) if match[0] in catalogue else match[0],
-        note,
-    )
 
+    def titled(word: re.Match[str]) -> str:
+        title = catalogue[word[0]].title if word[0] in catalogue else word[0]
+        return title[0].lower() + title[1:] if title.split()[0][1:].islower() else title  # IsoScore keeps its capitals
 
-def _lowered(title: str) -> str:
-    """A title within a sentence; names such as IsoScore keep their capitals."""
-    first, *_ = title.split()
-    return title[0].lower() + title[1:] if first[1:].islower() else title
+    return re.sub(r"\b[a-z_0-9]+\b", titled, note)
 
 
 def figure_data(view: ViewResult, layer: int, pooling: str) -> pd.DataFrame:

@@ -51,7 +51,6 @@ def _section(panes: list[Pane]) -> None:
     begin()
     with grid.details("map_fields"):
         request, colour = _settings(panes, [each.cloud for each in shown])
-        shared = _axes_shared(len(panes))
         with st.container(horizontal=True, vertical_alignment="bottom"):
             search = points.search_field()
         lines = points.sentence_field(panes)
@@ -61,7 +60,8 @@ def _section(panes: list[Pane]) -> None:
         each.placed = own_places(each, request)
     points.mark(shown, search)
     known = [each.layout.coordinates for each in shown if isinstance(each.layout, Layout)]
-    room = np.concatenate(known) if shared and known else None
+    same_axes = len({pane.view.facts["model_fingerprint"] for pane in panes}) == 1
+    room = np.concatenate(known) if same_axes and known else None
     for each, column in zip(shown, st.columns(len(panes), gap="medium"), strict=True):
         with column:
             if isinstance(each.layout, Layout):
@@ -77,12 +77,10 @@ def _section(panes: list[Pane]) -> None:
     umaps = [each.layout for each in shown if isinstance(each.layout, JobState)]
     placing = [each.placed for each in shown if isinstance(each.placed, JobState)]
     release_others([*umaps, *placing])
-    if pending_umaps := [reply for reply in umaps if reply.under_way]:
-        stop(pending_umaps)
+    if pending := sum(reply.under_way for reply in umaps):
+        stop(pending > 1)
     with grid.details("map_help"), st.container(horizontal=True):
         explanations.show(map_figure.EXPLANATIONS[request.kind])
-        if colour == CLUSTERS:
-            explanations.show(map_figure.CLUSTERS, "How clusters are found")
     for each in shown:
         if isinstance(each.layout, Layout):
             points.selected(each.pane, each.cloud, each.layout)
@@ -143,17 +141,9 @@ def _colour_field(clouds: list[Cloud], predicted: bool) -> str:
         and (pd.api.types.is_numeric_dtype(column) or column.nunique() <= max(map_figure.MOST_GROUPS, len(column) // 2))
     )
     order = [name for name in ("label", "group", "prediction", "error", "length") if name in names]
-    options = [*dict.fromkeys([*order, *names]), CLUSTERS, UNCOLOURED]
+    options = [*dict.fromkeys([*order, *names]), UNCOLOURED]
     hint_shown = None if predicted else hint
     return str(st.selectbox("Colour by", options, key=PREFIX + "colour", bind="query-params", help=hint_shown))
-
-
-@stable
-def _axes_shared(views: int) -> bool:
-    """Field: same axes for all maps; False for a single map."""
-    if views == 1:
-        return False
-    return choice("Axes", ["shared", "own"], PREFIX + "axes") == "shared"
 
 
 # ----------------------------------------------------------------------------------------------- clouds and layouts
@@ -207,9 +197,8 @@ def own_places(shown: Shown, request: MapRequest) -> NDArray[np.floating] | JobS
     return placed if placed.status != "done" or placed.result is None else placed.result.arrays["coordinates"]
 
 
-def stop(pending: Sequence[JobState]) -> None:
+def stop(several: bool) -> None:
     """The button that stops UMAP in all views: one UMAP among PCA maps could not be compared."""
-    several = len(pending) > 1
     st.button(
         "Stop all" if several else "Stop",
         key=PREFIX + "map_stop",
@@ -244,34 +233,18 @@ def begin() -> None:
 
 UNCOLOURED = "nothing"
 """Option of the colour field for no colour."""
-CLUSTERS = "clusters of this map"
-
-
-@st.cache_data(show_spinner="Finding clusters …", max_entries=32)
-def _clusters(key: str, _layout: Layout, _cloud: Cloud) -> pd.Series:
-    """(m,) cluster of each drawn point, named by its words if there are texts; `key` is the layout's."""
-    layout, cloud = _layout, _cloud
-    labels = maps.clusters(layout.coordinates)
-    named = [""] * (int(labels.max(initial=-1)) + 1)
-    if "token" in cloud.table or cloud.has_texts:
-        texts = cloud.table["token"].tolist() if "token" in cloud.table else cloud.texts
-        named = maps.distinguishing_words([texts[place] for place in layout.rows], labels)
-    names = [f"{number}: {words}" if words else str(number) for number, words in enumerate(named, start=1)]
-    return pd.Series([*names, map_figure.NO_CLUSTER], name=CLUSTERS).iloc[labels]
 
 
 def picture(shown: Shown, layout: Layout, request: MapRequest, colour: str, room: NDArray[Any] | None) -> None:
     """The map with its caption and downloads.
 
     Args:
-        colour: the column that colours the points, or `CLUSTERS`.
+        colour: the column that colours the points.
         room: points that determine the axes' ranges; None for the map's own points.
     """
     pane, cloud, marks, large = shown.pane, shown.cloud, shown.marks, grid.is_large("map")
     line = points.corners(pane, layout)
     column = cloud.table[colour].iloc[layout.rows] if colour in cloud.table else None
-    if colour == CLUSTERS:
-        column = _clusters(layout.key, layout, cloud)
     own = shown.placed if isinstance(shown.placed, np.ndarray) else None
     count = len(layout.rows)
     figure = map_figure.cloud_map(
@@ -284,7 +257,6 @@ def picture(shown: Shown, layout: Layout, request: MapRequest, colour: str, room
         range_of=layout.coordinates if room is None else room,
         equal=request.kind == "pca" and pane.views == 1,
         compact=pane.views > 1 or not large,
-        named=colour == CLUSTERS,
         marked=None if marks is None or (line and not marks.search) else marks.points,
     )
     if not large and request.dimensions == 2:  # the toolbar has a row of its own, so the legend has room above
@@ -301,18 +273,14 @@ def picture(shown: Shown, layout: Layout, request: MapRequest, colour: str, room
     if colour != UNCOLOURED and column is None:
         words += f"; this view has no {colour}"
     elif column is not None:
-        words += clusters_in_words(column) if colour == CLUSTERS else meaning(colour, cloud.table)
+        words += meaning(colour, cloud.table)
     if marks is not None:
         words += f"; {marks.words}"
     scatter_map(
         figure,
         key=points.component(pane),
         name=cloud_file(pane, request.kind),
-        about=" · ".join(
-            filter(
-                None, (pane.source, pane.where.removesuffix(", ").replace(", ", " · "), f"{many}, d = {pane.entry.d}")
-            )
-        ),
+        about=f"{pane.source} · {pane.where}{many}, d = {pane.entry.d}",
         words=f"{request.kind.upper()} map of {words}, coloured by {colour}",
         place=pane.place,
         revision=layout.key,
@@ -328,12 +296,6 @@ def picture(shown: Shown, layout: Layout, request: MapRequest, colour: str, room
     with grid.details(f"map_{pane.number}"):
         st.caption(wording.plain(words + "." + hint))
         _files(pane, cloud, layout, request)
-
-
-def clusters_in_words(column: pd.Series) -> str:
-    """Number of clusters, and of points outside them."""
-    count, alone = column[column != map_figure.NO_CLUSTER].nunique(), int((column == map_figure.NO_CLUSTER).sum())
-    return f"; {count} cluster{'' if count == 1 else 's'} of the map, not of the space; {alone:,} points in none"
 
 
 def meaning(column: str, table: pd.DataFrame) -> str:

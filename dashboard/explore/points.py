@@ -13,14 +13,13 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard.components.scatter_map import drawn
-from dashboard.explore.form import PREFIX, Pane, same_rows
+from dashboard.explore.form import PREFIX, Pane, same_rows, view_names
 from dashboard.inputs import set_sections
 from dashboard.shared import address, job_progress, wording
-from dashboard.shared.forms import choice
 from isoviz.errors import InputError
 from isoviz.exploring import maps, results, user_sets
 from isoviz.exploring.jobs import SENTENCES
-from isoviz.exploring.points import METRICS, Metric, Neighbours, nearest, texts
+from isoviz.exploring.points import Neighbours, nearest, texts
 from isoviz.jobs.queue import JobState
 from isoviz.jobs.results import Result
 
@@ -64,11 +63,9 @@ class Layout:
 def cloud_of(pane: Pane) -> Cloud:
     """The points of a pane's cloud; of vectors, also with each row's measures once they are known."""
     cloud = cloud_points(pane.view.folder.name, pane.layer, pane.pooling)
-    return (
-        replace(cloud, table=set_sections.measured(cloud.table, pane.view.facts["data_fingerprint"]))
-        if pane.of_vectors
-        else cloud
-    )
+    if not pane.of_vectors:
+        return cloud
+    return replace(cloud, table=set_sections.measured(cloud.table, pane.view.facts["data_fingerprint"]))
 
 
 @st.cache_resource(show_spinner=False, max_entries=16, ttl=1800)
@@ -144,13 +141,11 @@ class Marks:
     def words(self) -> str:
         """`12 of them contain “cat”`, `12 of them selected in view 1`."""
         count = f"{int(self.points.sum()):,} of them"
-        return f"{count} contain “{self.search}”" if self.search else f"{count} selected in {self.where}"
-
-    @property
-    def where(self) -> str:
-        """`view 1`, `views 1 and 3`."""
-        *most, last = map(str, self.views)
-        return f"views {', '.join(most)} and {last}" if most else f"view {last}"
+        return (
+            f"{count} contain “{self.search}”"
+            if self.search
+            else f"{count} selected in {view_names(self.views).lower()}"
+        )
 
 
 @dataclass
@@ -274,10 +269,12 @@ def _neighbours(pane: Pane, cloud: Cloud) -> None:
     if place is None:
         st.caption("Select a row of the table to see its nearest neighbours.")
         return
-    metric = metric_field(pane.prefix)
     st.markdown(f"Nearest to **{wording.plain(cloud.texts[place])}**")
-    found = nearest(cloud.points, cloud.points[place], metric=metric, leave_out=place)
-    neighbour_table(pane, cloud.table, found, metric)
+    near = nearest(cloud.points, cloud.points[place], leave_out=place)
+    if not len(near.places):
+        st.caption("This vector is all zeros: it has no direction, so no cosine.")
+        return
+    _near(pane, "neighbours_table", _rows(cloud, near), f"The {len(near.places)} nearest neighbours", len(cloud.points))
 
 
 # ---------------------------------------------------------------------------------------------------- own sentences
@@ -295,7 +292,7 @@ def sentence_field(panes: list[Pane]) -> list[str]:
     """Field for the user's sentences; returns at most `MOST_LINES` lines."""
     if all(pane.of_vectors for pane in panes):  # sentences need an encoder
         return []
-    pairs = any(len(user_sets.task_of(_task(pane)).inputs) == 2 for pane in panes)
+    pairs = any(len(pane.task.inputs) == 2 for pane in panes)
     text = st.text_area(
         "Your own sentences, one per line",
         key=PREFIX + "own",
@@ -327,7 +324,7 @@ def embed_sentences(pane: Pane, lines: Sequence[str]) -> JobState | None:
         "layer": pane.layer,
         "pooling": pane.pooling,
         "max_length": facts["max_length"],
-        "texts": _columns(lines, len(user_sets.task_of(_task(pane)).inputs)),
+        "texts": _columns(lines, len(pane.task.inputs)),
     }
     return job_progress.ask(SENTENCES, request)
 
@@ -346,7 +343,6 @@ def neighbours_of(shown: Sequence[Shown], lines: Sequence[str]) -> None:
         return
     with st.container(border=True, key=PREFIX + "own_neighbours"):
         st.markdown("**Nearest to your sentences**")
-        metric = metric_field(PREFIX + "own_")
         for pane, cloud, sentences in embedded:
             if pane.views > 1:
                 st.caption(f"View {pane.number}: {wording.plain(pane.cloud_words)}")
@@ -354,9 +350,7 @@ def neighbours_of(shown: Sequence[Shown], lines: Sequence[str]) -> None:
             for line, label, point in zip(
                 sentences.arrays["texts"], labels(sentences), sentences.arrays["points"], strict=True
             ):
-                found = nearest(cloud.points, point, metric=metric, k=_NEAREST)
-                part = cloud.table.iloc[found.places].copy()
-                part.insert(0, metric, found.values)
+                part = _rows(cloud, nearest(cloud.points, point, k=_NEAREST))
                 token = f"{label} · " if sentences.facts["tokens"] else ""
                 part.insert(0, "yours", f"{int(line) + 1}. {token}{lines[int(line)]}")
                 parts.append(part)
@@ -364,20 +358,10 @@ def neighbours_of(shown: Sequence[Shown], lines: Sequence[str]) -> None:
             _near(pane, "own_table", pd.concat(parts), alt, len(cloud.points))
 
 
-def metric_field(prefix: str) -> Metric:
-    """Field: cosine or distance."""
-    hint = "cosine compares directions (1 = the same); euclidean measures distance (0 = the same). Both use all dimensions, not the map."
-    return choice("Distance", METRICS, prefix + "near", hint)
-
-
-def neighbour_table(pane: Pane, table: pd.DataFrame, found: Neighbours, metric: Metric) -> None:
-    """Neighbours as a table."""
-    if not len(found.places):
-        st.caption("This vector is all zeros: it has no direction, so no cosine. Choose euclidean.")
-        return
-    rows = table.iloc[found.places].copy()
-    rows.insert(0, metric, found.values)
-    _near(pane, "neighbours_table", rows, f"The {len(rows)} nearest neighbours by {metric}", len(table))
+def _rows(cloud: Cloud, near: Neighbours) -> pd.DataFrame:
+    rows = cloud.table.iloc[near.places].copy()
+    rows.insert(0, "cosine", near.cosines)
+    return rows
 
 
 def _near(pane: Pane, key: str, rows: pd.DataFrame, alt: str, count: int) -> None:
@@ -385,14 +369,14 @@ def _near(pane: Pane, key: str, rows: pd.DataFrame, alt: str, count: int) -> Non
     height = min(400, 40 + 35 * len(rows))
     st.dataframe(rows, key=pane.prefix + key, hide_index=True, column_config=columns(rows), height=height, alt=alt)
     cloud = f": {pane.where.removesuffix(', ')}" if pane.where else ""
-    st.caption(wording.plain(f"Among {count:,} points in {pane.entry.d} dimensions{cloud}."))
+    st.caption(wording.plain(f"By cosine, among {count:,} points in {pane.entry.d} dimensions{cloud}."))
 
 
 def columns(table: pd.DataFrame) -> dict[str, Any]:
     """Column formats of a table of points: wide texts, short numbers."""
     number_column, text_column = st.column_config.NumberColumn, st.column_config.TextColumn
     settings: dict[str, Any] = {
-        name: number_column(format="%.4f", width="small") for name in ("cosine", "euclidean", "error") if name in table
+        name: number_column(format="%.4f", width="small") for name in ("cosine", "error") if name in table
     }
     settings |= {name: number_column(width="small") for name in ("row", "length") if name in table}
     for name in table.columns:
@@ -400,10 +384,6 @@ def columns(table: pd.DataFrame) -> dict[str, Any]:
             long = table[name].astype(str).str.len().max() > 24
             settings[name] = text_column(width="large" if long else "small")
     return settings
-
-
-def _task(pane: Pane) -> str:
-    return str(pane.view.facts["request"]["task"])
 
 
 def _columns(lines: Sequence[str], count: int) -> list[list[str]]:

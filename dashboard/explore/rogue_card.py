@@ -45,7 +45,7 @@ def section(panes: list[Pane]) -> None:
 
 @cached()
 def _measured(pane: Pane) -> RogueDimensions | None:
-    mean, sigma = (pane.view.array(pane.layer, pane.pooling, what) for what in ("mean", "sigma"))
+    mean, sigma = pane.array("mean"), pane.array("sigma")
     if mean is None or sigma is None:
         return None
     points, columns = pane.view.points(pane.layer, pane.pooling), pane.view.table(pane.pooling)
@@ -110,11 +110,9 @@ def harm(rogue: RogueDimensions) -> str:
     """Whether the rogue dimensions are harmful, and by which test."""
     if rogue.removed is None:
         overlap = rogue.overlap
-        stay = (
-            ""
-            if overlap is None or overlap.value is None
-            else (f" Without the rogue dimensions, {100 * overlap.value:.0f} % of the 10 nearest neighbours stay.")
-        )
+        stay = ""
+        if overlap is not None and overlap.value is not None:
+            stay = f" Without the rogue dimensions, {100 * overlap.value:.0f} % of the 10 nearest neighbours stay."
         return f"**Harmful: cannot tell**, because {rogue.reason}.{stay}"
     change = rogue.removed.difference
     if change.excludes_zero and change.low is not None:

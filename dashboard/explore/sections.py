@@ -10,10 +10,9 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
-from numpy.typing import NDArray
 
-from dashboard.components.cloud_matrix import cloud_matrix
 from dashboard.components.figure import Prepared, draw, prepared
+from dashboard.components.matrix import cloud_matrix
 from dashboard.explore import figures, grid, numbers
 from dashboard.explore.form import PREFIX, Pane, ViewForm, cloud_file, file_name, view_names
 from dashboard.shared import downloads, explanations, measures, tables, wording
@@ -102,10 +101,8 @@ def _in_one_sentence(pane: Pane, measure: str) -> str:
     if len(known) > 1:
         parts.append(f"over its layers {wording.number(min(known))} to {wording.number(max(known))}")
     value = wording.number(numbers.value(pane.entry, measure))
-    rogue = _rogue_by_mean(pane)
-    listed = ", ".join(map(str, rogue[:_LISTED])) + (
-        f" and {len(rogue) - _LISTED} more" if len(rogue) > _LISTED else ""
-    )
+    rogue = pane.rogue
+    listed = ", ".join(map(str, rogue[:_LISTED])) + f" and {len(rogue) - _LISTED} more" * (len(rogue) > _LISTED)
     stand_out = f"Rogue dimensions by mean: {listed}." if rogue else "No dimension stands out by its mean."
     return f"{_title_of(measure)} {value} ({'; '.join(parts)}). {stand_out}"
 
@@ -145,11 +142,8 @@ def profile(panes: list[Pane]) -> None:
 
 @cached()
 def _profiles(panes: list[Pane], measure: str) -> list[Prepared]:
-    label, selected = _title_of(measure), [(pane.layer, pane.pooling) for pane in panes]
-    profiles = [
-        figures.layer_profile(pane.view.entries, measure, label, cloud)
-        for pane, cloud in zip(panes, selected, strict=True)
-    ]
+    label = _title_of(measure)
+    profiles = [figures.layer_profile(pane.view.entries, measure, label, (pane.layer, pane.pooling)) for pane in panes]
     if len(panes) > 1:
         figures.share_axes(profiles)
     return [sized(figure, len(panes)) for figure in profiles]
@@ -290,14 +284,6 @@ Drawn = tuple[go.Figure | None, str, str]
 """A figure, its description for screen readers, and its caption."""
 
 
-def _arrays(panes: list[Pane], what: str) -> list[NDArray[Any] | None]:
-    return [pane.view.array(pane.layer, pane.pooling, what) for pane in panes]
-
-
-def _rogue_by_mean(pane: Pane) -> tuple[int, ...]:
-    return pane.entry.dimensions.outliers if pane.entry.dimensions else ()
-
-
 def _spectrum(pane: Pane, _: list[Pane], log: bool) -> Drawn:
     layers = range(pane.view.depth + 1)
     curves = {n: curve for n in layers if (curve := pane.view.array(n, pane.pooling, "ev")) is not None}
@@ -310,19 +296,17 @@ def _spectrum(pane: Pane, _: list[Pane], log: bool) -> Drawn:
 
 
 def _sigma(pane: Pane, panes: list[Pane], _: bool) -> Drawn:
-    (sigma,) = _arrays([pane], "sigma")
+    sigma = pane.array("sigma")
     if sigma is None:
         return None, "", ""
-    others = [
-        values for values in _arrays([other for other in panes if other is not pane], "sigma") if values is not None
-    ]
+    others = [values for other in panes if other is not pane and (values := other.array("sigma")) is not None]
     spread = f"{sigma.min():.3g} to {sigma.max():.3g}"
     alt_text = f"Histogram of the standard deviations of {len(sigma)} dimensions, {spread}"
     return figures.sigma_histogram(sigma, pane.pooling, others), alt_text, ""
 
 
 def _mean(pane: Pane, _: list[Pane], __: bool) -> Drawn:
-    (mean,), rogue = _arrays([pane], "mean"), _rogue_by_mean(pane)
+    mean, rogue = pane.array("mean"), pane.rogue
     if mean is None:
         return None, "", ""
     caption = f"rogue dimensions by mean: {', '.join(map(str, rogue))}" if rogue else "no rogue dimension by mean"
@@ -331,7 +315,7 @@ def _mean(pane: Pane, _: list[Pane], __: bool) -> Drawn:
 
 
 def _cosine(pane: Pane, _: list[Pane], __: bool) -> Drawn:
-    (counts,) = _arrays([pane], "cosine")
+    counts = pane.array("cosine")
     if counts is None:
         return None, "", ""
     pairs = int(counts.sum())
@@ -353,45 +337,30 @@ _FURTHER = ("mean_activation", "sigma_histogram", "cosine_histogram")
 
 
 def correlations(panes: list[Pane]) -> None:
-    """The clustered |ρ| of every view, in its own order or in the first view's order."""
+    """The clustered |ρ| of every view, each in its own order."""
     with grid.cell("correlation", explanations.MATRIX.title, explanations.MATRIX):
-        _matrices(panes)
+        for pane, column in zip(panes, st.columns(len(panes), gap="medium"), strict=True):
+            with column:
+                _matrix(pane)
 
 
-def _matrices(panes: list[Pane]) -> None:
-    own_order = True
-    if len(panes) > 1:
-        hint = "own: each view has its own order. as in view 1: every view uses the order of view 1."
-        own_order = (
-            choice("Order of the dimensions", ["own", "as in view 1"], PREFIX + "order", hint, kept=True) == "own"
-        )
-    first = panes[0]
-    for pane, column in zip(panes, st.columns(len(panes), gap="medium"), strict=True):
-        with column:
-            same_size = pane.entry.d == first.entry.d
-            average = wording.number(pane.entry.number("abs_correlation"), 3)
-            sampled = pane.view.points_in_matrix(pane.layer, pane.pooling)
-            sample = (
-                "" if sampled == pane.entry.n else f"the matrix uses a random sample of {sampled:,} of these points"
-            )
-            cloud = f"{pane.cloud_words} ({sample})" if sample else pane.cloud_words
-            view = f"View {pane.number}: " if pane.views > 1 else ""
-            cloud_matrix(
-                pane.place,
-                order=None if own_order or pane is first or not same_size else first.place,
-                key=pane.prefix + "correlation",
-                name=cloud_file(pane, "correlation"),
-                about=f"{pane.about}{f' ({sample})' if sample else ''}",
-                words=f"{view}Absolute correlation of {pane.entry.d} dimensions, {cloud}, mean {average} off the diagonal",
-                mean=average,
-                compact=not grid.is_large("correlation"),
-            )
-            note = f"{view}{pane.cloud_words}. Mean |ρ| off the diagonal: {average}."
-            if not own_order and not same_size:
-                note += f" Shown in its own order: it has {pane.entry.d} dimensions, view 1 has {first.entry.d}."
-            if sample:
-                note += f" {sample[0].upper()}{sample[1:]}; the mean uses all."
-            st.caption(wording.plain(note[0].upper() + note[1:]))
+def _matrix(pane: Pane) -> None:
+    average = wording.number(pane.entry.number("abs_correlation"), 3)
+    sampled = pane.view.points_in_matrix(pane.layer, pane.pooling)
+    sample = "" if sampled == pane.entry.n else f" (the matrix uses a random sample of {sampled:,} of these points)"
+    view = f"View {pane.number}: " if pane.views > 1 else ""
+    cloud = f"{pane.cloud_words}{sample}"
+    cloud_matrix(
+        pane.place,
+        key=pane.prefix + "correlation",
+        name=cloud_file(pane, "correlation"),
+        about=f"{pane.about}{sample}",
+        words=f"{view}Absolute correlation of {pane.entry.d} dimensions, {cloud}, mean {average} off the diagonal",
+        mean=average,
+        compact=not grid.is_large("correlation"),
+    )
+    note = f"{view}{cloud}. Mean |ρ| off the diagonal, of all points: {average}."
+    st.caption(wording.plain(note[0].upper() + note[1:]))
 
 
 # ---------------------------------------------------------------------------------------------------- output matrix
@@ -412,44 +381,32 @@ def output_matrix(panes: list[Pane]) -> None:
         models.setdefault(str(pane.view.facts["model_fingerprint"]), []).append(pane)
     for views, column in zip(models.values(), st.columns(len(models), gap="medium"), strict=True):
         with column:
-            _block(views[0], [pane.number for pane in views], alone=len(models) == 1)
+            _block(views[0], [pane.number for pane in views])
 
 
-def _block(pane: Pane, view_numbers: list[int], *, alone: bool) -> None:
+def _block(pane: Pane, view_numbers: list[int]) -> None:
     output: dict[str, Any] = pane.view.facts["output"]
     if pane.views > 1:
-        st.markdown(f"**{view_names(view_numbers)}**: {wording.plain(_model(pane))}")
+        model = pane.form.request.model if pane.form.request else ""
+        st.markdown(f"**{view_names(view_numbers)}**: {wording.plain(model)}")
     if "reason" in output:
         reason = output["reason"]
         st.caption(wording.plain(f"{reason[0].upper()}{reason[1:]}."))
         return
-    left, right = st.columns([5, 6], gap="large") if alone else (st.container(), st.container())
-    with left:
-        description = f"{output['what']}: N = {wording.number(output['rows'])} rows of d = {output['d']}"
-        st.markdown(wording.plain(f"{description[0].upper()}{description[1:]} numbers."))
-        lines = output_table(output)
-        st.markdown(tables.as_markdown(lines))
-        norms = output["norms"]
-        lengths = (
-            f"Row length ‖w‖: mean {wording.number(norms['mean'])}, from {wording.number(norms['min'])} "
-            f"to {wording.number(norms['max'])}. Unit scale: every row divided by their root mean square length."
-        )
-        if output["rows"] < output["d"]:
-            lengths += (
-                " With fewer rows than dimensions, the published convention also depends on the eigenvalue solver."
-            )
-        st.caption(wording.plain(lengths))
-        name = f"{file_name(pane)}-output-matrix" + (f"-view{pane.number}" if pane.number > 1 else "")
-        downloads.buttons(name, lines)
-    with right:
-        figure = _row_lengths(pane, _names(pane, output))
-        alt_text = f"Lengths of the {output['rows']} rows of the output matrix, mean {wording.number(norms['mean'])}"
-        draw(figure, key=pane.prefix + "output", words=alt_text, name=name, about=f"{_model(pane)} · {description}")
-
-
-@cached()
-def _row_lengths(pane: Pane, names: list[str]) -> Prepared:
-    return sized(figures.row_lengths(pane.view.facts["output"], names), pane.views)
+    description = f"{output['what']}: N = {wording.number(output['rows'])} rows of d = {output['d']}"
+    st.markdown(wording.plain(f"{description[0].upper()}{description[1:]} numbers."))
+    lines = output_table(output)
+    st.markdown(tables.as_markdown(lines))
+    norms = output["norms"]
+    lengths = (
+        f"Row length ‖w‖: mean {wording.number(norms['mean'])}, from {wording.number(norms['min'])} "
+        f"to {wording.number(norms['max'])}. Unit scale: every row divided by their root mean square length."
+    )
+    if output["rows"] < output["d"]:
+        lengths += " With fewer rows than dimensions, the published convention also depends on the eigenvalue solver."
+    st.caption(wording.plain(lengths))
+    name = f"{file_name(pane)}-output-matrix" + (f"-view{pane.number}" if pane.number > 1 else "")
+    downloads.buttons(name, lines)
 
 
 def output_table(output: dict[str, Any]) -> pd.DataFrame:
@@ -463,15 +420,3 @@ def output_table(output: dict[str, Any]) -> pd.DataFrame:
         for convention, name in _CONVENTIONS.items()
     ]
     return pd.DataFrame(lines, columns=["Convention", *columns]).astype(object).where(lambda frame: frame.notna(), None)
-
-
-def _model(pane: Pane) -> str:
-    assert pane.form.request is not None
-    return pane.form.request.model
-
-
-def _names(pane: Pane, output: dict[str, Any]) -> list[str]:
-    """Names of the rows: the task's classes, if there is one row per class."""
-    class_names = user_sets.task_of(str(pane.view.facts["request"]["task"])).label_names
-    fits = output["what"].startswith("the output layer") and len(class_names) == output["rows"]
-    return list(class_names) if fits else [str(number) for number in range(len(output["each"] or ()))]

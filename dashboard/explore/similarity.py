@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Final
 
 import numpy as np
@@ -38,7 +37,12 @@ def applies(panes: list[Pane]) -> bool:
 def _pairs(panes: list[Pane]) -> list[tuple[Pane, Pane]]:
     """Each view with layers against itself, and each further view against the first if both have the same rows."""
     pairs = [(pane, pane) for pane in panes if len(pane.layers) > 1]
-    return pairs + [(panes[0], other) for other in panes[1:] if _enough_rows(panes[0], other)]
+    for other in panes[1:]:
+        # never of tokens, since tokenizers and samples differ
+        by = None if "tokens" in (panes[0].pooling, other.pooling) else same_rows(panes[0], other)
+        if by is not None and len(_shared(_place(panes[0]), _place(other), by)[0]) >= similarity.FEWEST:
+            pairs.append((panes[0], other))
+    return pairs
 
 
 def section(panes: list[Pane]) -> None:
@@ -57,17 +61,11 @@ def section(panes: list[Pane]) -> None:
 def _matrix(pane: Pane, other: Pane, title: str) -> None:
     rows, columns = pane.layers, other.layers
     by = None if pane is other else same_rows(pane, other)
-    try:
-        n = len(_shared(_place(pane), _place(other), by)[0]) if by else pane.view.stored_points(rows[0], pane.pooling)
-        similarities = _computed((*_place(pane), tuple(rows)), (*_place(other), tuple(columns)), title, by)
-    except (KeyError, FileNotFoundError):
-        st.caption("This view is no longer cached. Run Analyse again.")
-        return
+    n = len(_shared(_place(pane), _place(other), by)[0]) if by else pane.view.stored_points(rows[0], pane.pooling)
+    similarities = _computed((*_place(pane), tuple(rows)), (*_place(other), tuple(columns)), title, by)
     names = [f"{each.source}, {each.pooling}" for each in (pane, other)]
     axes = ["Layer", "Layer"] if pane is other else [f"Layer of view {each.number}" for each in (pane, other)]
-    alt_text = f"{title} of layers {rows[0]} to {rows[-1]} of {names[0]}" + (
-        "" if pane is other else f" and {names[1]}"
-    )
+    alt_text = f"{title} of layers {rows[0]} to {rows[-1]} of {' and '.join(dict.fromkeys(names))}"
     draw(
         squares(similarities, rows, columns, axes),
         key=f"{other.prefix}similarity_{'layers' if pane is other else 'across'}",
@@ -114,8 +112,11 @@ def squares(values: NDArray[np.float64], rows: list[int], columns: list[int], ax
 def _computed(
     first: tuple[str, str, tuple[int, ...]], second: tuple[str, str, tuple[int, ...]], title: str, by: str | None
 ) -> NDArray[np.float64]:
-    rows = _clouds(*first)
-    columns = rows if second == first else _clouds(*second)
+    rows, columns = (
+        [results.get(key).mapped(layer, pooling) for layer in layers] for key, pooling, layers in (first, second)
+    )
+    if second == first:
+        columns = rows  # of which half is computed
     if by is not None:
         places = _shared(first[:2], second[:2], by)
         rows, columns = [cloud[places[0]] for cloud in rows], [cloud[places[1]] for cloud in columns]
@@ -130,17 +131,5 @@ def _shared(first: tuple[str, str], second: tuple[str, str], by: str) -> tuple[N
     return values[0].get_indexer(common), values[1].get_indexer(common)
 
 
-def _clouds(key: str, pooling: str, layers: tuple[int, ...]) -> list[NDArray[np.floating]]:
-    return [results.get(key).mapped(layer, pooling) for layer in layers]
-
-
 def _place(pane: Pane) -> tuple[str, str]:
     return pane.view.folder.name, pane.pooling
-
-
-def _enough_rows(pane: Pane, other: Pane) -> bool:
-    """Whether two views share rows; never for tokens, since tokenizers and samples differ."""
-    by = None if "tokens" in (pane.pooling, other.pooling) else same_rows(pane, other)
-    with contextlib.suppress(KeyError, FileNotFoundError):  # no longer cached
-        return by is not None and len(_shared(_place(pane), _place(other), by)[0]) >= similarity.FEWEST
-    return False

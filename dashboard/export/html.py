@@ -17,7 +17,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 from plotly.io.json import to_json_plotly
 
-from dashboard.components import bundle, cloud_matrix
+from dashboard.components import bundle, matrix
 from dashboard.components.figure import BASIC
 from dashboard.components.lab import source as lab
 from dashboard.components.playground import source
@@ -66,7 +66,7 @@ def render(
     traces = [trace for block in blocks if block["kind"] == "figure" for trace in block["spec"]["data"]]
     matrices = any(block["kind"] == "matrix" for block in blocks)
     vectors = "npy" in inside
-    styles = [bundle(cloud_matrix.CSS)] * matrices + [source.styles(), lab.styles()] * vectors
+    styles = [bundle(matrix.CSS)] * matrices + [source.styles(), lab.styles()] * vectors
     return str(
         _template().render(
             title=title,
@@ -78,8 +78,8 @@ def render(
             styles=Markup("\n".join(styles)),
             light=Markup(standalone.colours("light")),
             dark=Markup(standalone.colours("dark")),
-            matrix=Markup(bundle(cloud_matrix.HTML)),
-            matrices=Markup(bundle(*cloud_matrix.SCRIPTS)) if matrices else "",
+            matrix=Markup(bundle(matrix.HTML)),
+            matrices=Markup(bundle(*matrix.SCRIPTS)) if matrices else "",
             vectors=Markup(f"{source.script()}\n{lab.script()}") if vectors else "",
             words=Markup(standalone.inert(source.words())),
             data=Markup(standalone.inert(dict(inside))),

@@ -125,7 +125,6 @@ def _examples(shipped: Examples | None) -> None:
         st.page_link(menu.WHATIF, label="What-if", icon=":material/tune:")
         replay = {"run": first[-1].id, "replay": "1"}
         st.page_link(menu.LIVE, label="Replay a training run", icon=":material/history:", query_params=replay)
-        examples.hide_button("home_hide_examples")
 
 
 def _runs() -> None:

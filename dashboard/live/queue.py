@@ -19,12 +19,7 @@ STOP_NOW_SECONDS = 3.0
 """Seconds after which a stopping run can be killed."""
 FAILED: Final = ("failed", "lost")
 """Statuses that *Retry* queues again. A diverged run would diverge again."""
-_MOVES: Final[dict[str, str]] = {
-    "first": "Run first",
-    "up": "One place up",
-    "down": "One place down",
-    "last": "Run last",
-}
+_MOVES: Final = {"first": "Run first", "up": "One place up", "down": "One place down", "last": "Run last"}
 
 
 def panel(group: str | None = None) -> None:
@@ -183,8 +178,8 @@ def _move_menu(row: RunRow) -> None:
 
 def _priority(waiting: Sequence[RunRow]) -> None:
     levels = {value: level for level, value in PRIORITIES.items()}
-    now = {row.priority for row in waiting}
-    level = levels.get(next(iter(now)), "mixed") if len(now) == 1 else "mixed"
+    now = {levels.get(row.priority, "mixed") for row in waiting}
+    level = now.pop() if len(now) == 1 else "mixed"
     ids = [row.id for row in waiting]
     _menu(
         f"Priority: {level}",

@@ -9,22 +9,18 @@ from dashboard.components.matrix import matrix
 from dashboard.live import queue
 from dashboard.shared import examples, menu, resources, run_lists, wording
 from dashboard.shared.actions import attempt, button, perform
-from dashboard.shared.run_lists import Filter, cached
-from dashboard.shared.stable import stable, while_busy
+from dashboard.shared.run_lists import Filter
+from dashboard.shared.stable import while_busy
 from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, RESUMABLE
-from isoviz.runs.examples import METHODS, is_example
+from isoviz.runs.examples import is_example
 from isoviz.runs.rows import RunRow
 
 OVERLAID = 8
 """Most runs overlaid in one figure; more would be unreadable."""
 REPLAY = "replay"
 """Query parameter: replay a finished run at this multiple of its speed."""
-ASKED = "replays_asked"
-"""Session state: how often a replay was asked for."""
 SPEEDS = (1, 2, 5, 10, 20, 60)
-RECORDED = 100
-"""Most runs offered for a replay."""
 
 
 def selected() -> RunRow | None:
@@ -88,18 +84,12 @@ def _activity(run_id: str, status: str, pinned: bool) -> None:
             stop_waiting = "Stop all waiting runs"
             if total > 1 and button(stop_waiting, type="tertiary", icon=":material/playlist_remove:"):
                 queue.stop_all(store.list(status="queued"))
-    _state(run)
-
-
-def _state(run: RunRow) -> None:
-    """Actions for the selected run, and advice if it failed."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if is_example(run.id):
             st.markdown(examples.BADGE, width="content")
         st.page_link(menu.RUN, label="Run page", icon=":material/article:", query_params={"id": run.id})
         experiment_link(run)
         buttons(run, "run")
-        recorded_runs(run)
     trouble(run)
 
 
@@ -181,7 +171,7 @@ def charts(run: RunRow) -> None:
                 st.caption(
                     f"Shows the selected run and {OVERLAID - 1} of the other {len(siblings) - 1}: runs that have begun, baselines first."
                 )
-    live_lines(overlaid, key="live-lines", replay=replay_speed(), asked=st.session_state.get(ASKED, 0))
+    live_lines(overlaid, key="live-lines", replay=replay_speed())
     matrix(run, key="live-matrix")
 
 
@@ -189,35 +179,3 @@ def replay_speed() -> int | None:
     """The replay speed in the address: `?run=ID&replay=10` replays a finished run at ten times its speed."""
     text = st.query_params.get(REPLAY, "")
     return int(text) if text in {str(speed) for speed in SPEEDS} else None
-
-
-@stable
-def recorded_runs(run: RunRow) -> None:
-    """Field for a finished run to replay."""
-    statuses = ["finished", "stopped", "diverged", "failed"]
-    library = resources.library()
-
-    def read() -> list[RunRow]:
-        shipped = library.examples.list(group=METHODS) if library.examples else []
-        return [*library.list(status=statuses, limit=RECORDED), *shipped]
-
-    ended = cached("recorded", read)
-    if not ended:
-        return
-    with st.popover("Replay a recorded run", icon=":material/history:", type="tertiary"):
-        titles = {
-            row.id: " · ".join((wording.run_title(row), row.config.task, wording.moment(row.ended)[:16]))
-            for row in ended
-        }
-        titles |= {row.id: f"Example: {titles[row.id]}" for row in ended if is_example(row.id)}
-        chosen_id = st.selectbox(
-            "Run",
-            list(titles),
-            index=list(titles).index(run.id) if run.id in titles else 0,
-            format_func=lambda run_id: titles.get(run_id, run_id),
-            help=f"The {RECORDED} newest finished runs. To replay another one, open its page from Results.",
-        )
-        if st.button("Play", key="replay_play", icon=":material/play_arrow:", type="primary"):
-            st.query_params.from_dict({"run": chosen_id, REPLAY: "1"})
-            st.session_state[ASKED] = st.session_state.get(ASKED, 0) + 1  # the same run may be asked for again
-            st.rerun()

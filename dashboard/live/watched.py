@@ -69,12 +69,9 @@ def _list(chosen: str | None) -> None:
     with st.container(gap="xsmall"):
         for key in shown:
             _line(key, found.trainings[key], key == chosen)
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            if any(watched.is_example(key) for key in shown):
-                examples.hide_button("watched_hide_examples")
-            if KEY in st.query_params and st.button("Show the runs", type="tertiary", icon=":material/arrow_back:"):
-                del st.query_params[KEY]
-                st.rerun()
+        if KEY in st.query_params and st.button("Show the runs", type="tertiary", icon=":material/arrow_back:"):
+            del st.query_params[KEY]
+            st.rerun()
     if found.problems:
         more = f" And {len(found.problems) - 1} more." if len(found.problems) > 1 else ""
         st.caption(f":material/broken_image: Left out: {wording.plain(found.problems[0])}.{more}")

@@ -184,11 +184,19 @@ def _detail(item: Any, summary: str, facts: Mapping[str, str], transform: str | 
     st.markdown(plain(summary))
     st.latex(item.equation)
     st.markdown("  \n".join(f"**{plain(name)}:** {plain(text)}" for name, text in facts.items() if text))
-    _miniature(transform)
+    if transform in TRANSFORMS:
+        st.markdown("### On a small cloud")
+        state = {**_CLOUD, "transforms": [{"slug": transform}]}
+        playground(key=f"miniature_{transform}", state=state, linked=False)
     if hasattr(item, "Params"):
         _parameters(item)
-    _traps(getattr(item, "traps", ()))
-    _bibtex(item)
+    if traps := getattr(item, "traps", ()):
+        st.markdown("### Watch for")
+        for trap in traps:
+            st.markdown(f":material/warning: {plain(trap)}")
+    if bibtex := reference.bibtex_of(item):
+        with st.expander("BibTeX", icon=":material/format_quote:"):
+            st.code(bibtex, language="latex")
 
 
 def _method(method: type[Method]) -> None:
@@ -268,27 +276,6 @@ def _parameters(item: type[Method] | type[CataloguedTransform]) -> None:
                 f"**{label}** `{entry.name}` · {plain(' · '.join(filter(None, values)))}  \n{plain(entry.help)}"
             )
             st.caption(f"Source: {plain(entry.source)}.")
-
-
-def _miniature(transform: str | None) -> None:
-    """A small cloud before and after the transform, if the playground supports it."""
-    if transform in TRANSFORMS:
-        st.markdown("### On a small cloud")
-        state = {**_CLOUD, "transforms": [{"slug": transform}]}
-        playground(key=f"miniature_{transform}", state=state, linked=False)
-
-
-def _traps(traps: tuple[str, ...]) -> None:
-    if traps:
-        st.markdown("### Watch for")
-        for trap in traps:
-            st.markdown(f":material/warning: {plain(trap)}")
-
-
-def _bibtex(item: Any) -> None:
-    if bibtex := reference.bibtex_of(item):
-        with st.expander("BibTeX", icon=":material/format_quote:"):
-            st.code(bibtex, language="latex")
 
 
 KINDS = (

@@ -51,18 +51,9 @@ def comparison(numbers: Sequence[Published]) -> pd.DataFrame | None:
     """Each published number, ours and the difference; None without published numbers."""
     if not numbers:
         return None
-    lines = [
-        {
-            "What": number.what,
-            "Printed": number.published,
-            "Measured": number.reproduced,
-            "Difference": None if number.reproduced is None else number.reproduced - number.published,
-            "In the paper": number.where,
-            DIFFERS: number.differs,
-        }
-        for number in numbers
-    ]
-    frame = pd.DataFrame(lines)
+    lines = [(one.what, one.published, one.reproduced, one.where, one.differs) for one in numbers]
+    frame = pd.DataFrame(lines, columns=["What", *NUMBERS[:2], "In the paper", DIFFERS]).astype({NUMBERS[1]: float})
+    frame.insert(3, NUMBERS[2], frame[NUMBERS[1]] - frame[NUMBERS[0]])
     return frame if frame[DIFFERS].any() else frame.drop(columns=DIFFERS)
 
 

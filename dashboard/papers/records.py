@@ -62,11 +62,8 @@ class Record:
             task if isinstance(task, str) else f"{task['slug']} ({task['rows']:,} rows)"
             for task in config.get("tasks", [])
         ]
-        rows = [
-            f"{run[key]:,} {what}"
-            for key, what in (("max_train", "training"), ("max_eval", "evaluation"))
-            if run.get(key)
-        ]
+        limits = {"training": run.get("max_train"), "evaluation": run.get("max_eval")}
+        rows = [f"{count:,} {what}" for what, count in limits.items() if count]
         parts = [
             ", ".join(models),
             ", ".join(tasks),

@@ -6,6 +6,7 @@ import functools
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.components import figure
 from dashboard.export import button
@@ -240,25 +241,16 @@ def commands(study: Study) -> None:
 
 def _selected_result(choice: Listed) -> None:
     """The selected result."""
-    available = records.records(choice.study)
-    record = _record_field(choice, available)
-    if record is None:
+    by_name = {record.name: record for record in records.records(choice.study)}
+    if not by_name:
         st.caption("No result yet. Press the button above.")
-    else:
-        result(choice, record)
-
-
-@stable
-def _record_field(choice: Listed, available: list[Record]) -> Record | None:
-    if not available:
-        return None
-    names = {record.name: record for record in available}
-    if len(names) == 1:
-        return available[0]
-    name = st.segmented_control(
-        "Result", list(names), default=available[0].name, required=True, key=f"{PREFIX}result_{choice.slug}"
-    )
-    return names[str(name)]
+        return
+    name, *others = by_name
+    with st.container():  # for any number of results: see `dashboard.shared.stable`
+        if others:
+            key = f"{PREFIX}result_{choice.slug}"
+            name = st.segmented_control("Result", list(by_name), default=name, required=True, key=key)
+    result(choice, by_name[str(name)])
 
 
 # ------------------------------------------------------------------------------------------------------ one result
@@ -313,7 +305,7 @@ def result(choice: Listed, record: Record) -> None:
     st.caption(
         wording.plain(f"{origin_text} {origin.finished[:10]}, {origin.scale} scale, {basis}, {duration}. {packages}.")
     )
-    _files(choice, record, comparison_frame)
+    _files(choice, record)
 
 
 def verdicts(study_result: Result) -> None:
@@ -335,24 +327,19 @@ def _figure(choice: Listed, record: Record, study_figure: Figure) -> None:
         st.info("Appears when its runs have finished.", icon=":material/hourglass_empty:")
         return
     width = min(study_figure.columns, 3)
-    for first in range(0, len(study_figure.panels), width):
-        for offset, (column, panel) in enumerate(
-            zip(st.columns(width), study_figure.panels[first : first + width], strict=False)
-        ):
-            with column:
-                plot = drawing.panel(panel, alone=len(study_figure.panels) == 1)
-                plot.update_layout(uirevision=f"{choice.slug}/{record.name}")
-                number = first + offset
-                figure.draw(
-                    plot,
-                    key=PREFIX + downloads.file_name(choice.slug, study_figure.name, str(number)),
-                    title=panel.title.replace("\n", ", "),
-                    words=drawing.words(panel),
-                    name=downloads.file_name(
-                        "isoviz", record.result.provenance.study, study_figure.name, str(number + 1)
-                    ),
-                    about=f"{choice.source.paper.short}, {choice.place}, {record.name}. {panel.title}",
-                )
+    columns: list[DeltaGenerator] = []
+    for number, panel in enumerate(study_figure.panels):
+        columns = columns or st.columns(width)
+        with columns.pop(0):
+            plot = drawing.panel(panel, alone=len(study_figure.panels) == 1)
+            figure.draw(
+                plot.update_layout(uirevision=f"{choice.slug}/{record.name}"),
+                key=PREFIX + downloads.file_name(choice.slug, study_figure.name, str(number)),
+                title=panel.title.replace("\n", ", "),
+                words=drawing.words(panel),
+                name=downloads.file_name("isoviz", record.result.provenance.study, study_figure.name, str(number + 1)),
+                about=f"{choice.source.paper.short}, {choice.place}, {record.name}. {panel.title}",
+            )
 
 
 def _table(choice: Listed, table: Table, place: int) -> None:
@@ -382,24 +369,12 @@ def _latex(table: Table) -> str:
     return downloads.latex_table(columns, table.title, "l" * text_columns + "r" * (len(columns) - text_columns))
 
 
-def _files(choice: Listed, record: Record, comparison_frame: pd.DataFrame | None) -> None:
+def _files(choice: Listed, record: Record) -> None:
     name = f"{record.result.provenance.study}-{record.scale}"
     about = f"{choice.source.paper.short}, {choice.study.place} · {choice.study.title}"
     button.offer("Papers", name, code=functools.partial(provenance, choice, record.result), about=about)
-    with st.container(horizontal=True):
-        downloads.button(
-            "Result (JSON)",
-            functools.partial(record.result.model_dump_json, indent=1),
-            f"{record.result.provenance.study}-{record.scale}.json",
-            key=f"{PREFIX}json_{choice.slug}",
-        )
-        if comparison_frame is not None:
-            downloads.button(
-                "Published and measured (CSV)",
-                functools.partial(downloads.csv, comparison_frame),
-                f"{record.result.provenance.study}-printed-and-measured.csv",
-                key=f"{PREFIX}beside_{choice.slug}",
-            )
+    make = functools.partial(record.result.model_dump_json, indent=1)
+    downloads.button("Result (JSON)", make, f"{name}.json", key=f"{PREFIX}json_{choice.slug}")
 
 
 def provenance(choice: Listed, study_result: Result) -> dict[str, str]:

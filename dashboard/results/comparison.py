@@ -137,15 +137,14 @@ def sentences(task: str, runs: pd.DataFrame) -> list[str]:
     table = compared(task, metric, [str(run) for run in runs["run"]])
     if not isinstance(table, Table):
         return [sentence(table)] if table else []
-    return [
-        sentence
-        for part in table.parts
-        for sentence in (
-            [f"{part.task}, {publication.metric_title(part.metric)}: {overview(part)}"]
-            if len(part.comparisons) > MOST_SENTENCES
-            else [f"{publication.metric_title(part.metric)}: {comparison.sentence}" for comparison in part.comparisons]
-        )
-    ]
+    lines = []
+    for part in table.parts:
+        title = publication.metric_title(part.metric)
+        if len(part.comparisons) > MOST_SENTENCES:
+            lines.append(f"{part.task}, {title}: {overview(part)}")
+        else:
+            lines += [f"{title}: {comparison.sentence}" for comparison in part.comparisons]
+    return lines
 
 
 def _part(task: str, part: Part, table: Table, place: int | None) -> None:

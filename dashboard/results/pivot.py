@@ -76,9 +76,9 @@ def made(runs: pd.DataFrame) -> pd.DataFrame:
     for setup, seed, value in zip(counted["setup"], counted["seed"], counted["value"], strict=True):
         seeds.setdefault(setup, {})[seed] = value
     rows = [name for name in _ROWS if setups[name].nunique() > 1] or ["label"]
-    metrics = setups.groupby("task", sort=False)["metric"].agg(lambda names: ", ".join(dict.fromkeys(names)))
     headings = {
-        task: f"{task} ({', '.join([metrics[task], *of_task[task]])})" for task in dict.fromkeys(setups["task"])
+        str(task): f"{task} ({', '.join([*dict.fromkeys(names), *of_task[str(task)]])})"
+        for task, names in setups.groupby("task", sort=False)["metric"]
     }
     averaged = all(METRICS[name].highest == 1 for name in setups["metric"] if name in METRICS)
     placed: dict[tuple[Any, ...], dict[str, list[dict[str, Any]]]] = {}

@@ -205,10 +205,8 @@ def notes(table: Published) -> list[str]:
         baselines = ", ".join(dict.fromkeys(comparison.baseline for comparison in comparisons))
         paired = "paired by seed" if all(comparison.paired for comparison in comparisons) else "between unpaired seeds"
         text = f"Differences are from {baselines}, {paired}."
-        if any(comparison.p is not None for comparison in comparisons):
-            tests = " and ".join(
-                dict.fromkeys(comparison.test for comparison in comparisons if comparison.p is not None)
-            )
+        if names := dict.fromkeys(comparison.test for comparison in comparisons if comparison.p is not None):
+            tests = " and ".join(names)
             correction = f", with Holm's correction for {table.tests} comparisons" if table.tests > 1 else ""
             text += f" Intervals are 95 %; p is from the {tests}{correction}."
         lines.append(text)
@@ -240,12 +238,9 @@ def latex(table: Published) -> str:
     columns = _columns(table)
     simple = sum(value is not None for value in table.simple.values())
     headings = {name: downloads.latex_text(name) for name in columns}
-    headings |= {
-        measures.with_cloud(
-            metric
-        ): f"{downloads.latex_heading(metric)} ({downloads.latex_text(measures.cloud(metric))})"
-        for metric in table.isotropy
-    }
+    for metric in table.isotropy:
+        cloud = downloads.latex_text(measures.cloud(metric))
+        headings[measures.with_cloud(metric)] = f"{downloads.latex_heading(metric)} ({cloud})"
     return downloads.latex_table(
         {headings[name]: cells for name, cells in columns.items()},
         caption(table),

@@ -57,7 +57,6 @@ _PAGE = "results_page"
 TAB, EVERY_RUN = "results_tab", "Every run"
 
 _NUMBER: dict[str, Any] = {"format": "%.3f"}
-
 COLUMNS: dict[str, str] = {
     "model": "Model",
     "label": "Method",
@@ -79,15 +78,7 @@ RUN_COLUMNS = {
     "metric": "Metric",
     "value": "Value",
 }
-MORE_RUN_COLUMNS = {
-    "model": "Model",
-    "seconds": "Seconds",
-    "problem": "Remarks",
-    "group": "Experiment",
-    "name": "Name",
-}
-
-
+MORE_RUN_COLUMNS = {"model": "Model", "seconds": "Seconds", "problem": "Remarks", "group": "Experiment", "name": "Name"}
 ALIKE = ("model", "task", "metric", "problem", "group")
 """Columns of the list that are hidden if all runs have the same value."""
 
@@ -254,8 +245,11 @@ def published_table(
     compared: Table | str | None,
 ) -> Published:
     """The task's table for publication; `compared` is the result of `comparison.compared`."""
-    starts = _starts(runs)
-    simple = starts[0].baselines if starts else {}
+    firsts = runs[runs["status"] == "finished"].drop_duplicates("setup")["run"]
+    library = resources.library()
+    starts = [start for run in firsts for start in library.events_of_kind(str(run), Started, limit=1)]
+    common = starts[0].baselines.items() if starts else ()
+    simple = {name: value for name, value in common if all(start.baselines.get(name) == value for start in starts)}
     task_entry = tasks.catalogue().get(task)
     return Published(
         task=task,
@@ -265,13 +259,7 @@ def published_table(
         parts=compared.parts if isinstance(compared, Table) else (),
         tests=compared.tests if isinstance(compared, Table) else 0,
         why_none=compared if isinstance(compared, str) else "",
-        simple={
-            name: value
-            for name, value in simple.items()
-            if task_entry
-            and metric == task_entry.primary
-            and all(start.baselines.get(name) == value for start in starts)
-        },
+        simple=simple if task_entry and metric == task_entry.primary else {},
         rows=(_shared(start.train_rows for start in starts), _shared(start.eval_rows for start in starts)),
         warnings=run_lists.warnings(runs),
     )
@@ -282,12 +270,9 @@ def _cite(runs: pd.DataFrame, isotropy: list[Metric]) -> None:
     with st.popover("Cite", icon=":material/format_quote:", key="results_cite", on_change="rerun") as panel:
         if not panel.open:
             return
-        entries = cached(
-            ("cite", tuple(runs["run"]), tuple(metric.slug for metric in isotropy)),
-            lambda: citing.bibtex_of(
-                zip(runs["model"], runs["task"], runs["method"], strict=True), [metric.slug for metric in isotropy]
-            ),
-        )
+        slugs = tuple(metric.slug for metric in isotropy)
+        cited = zip(runs["model"], runs["task"], runs["method"], strict=True)
+        entries = cached(("cite", tuple(runs["run"]), slugs), lambda: citing.bibtex_of(cited, list(slugs)))
         if not entries:
             st.caption("Nothing to cite: these runs use bundled data and models only.")
             return
@@ -407,13 +392,6 @@ def _shared(values: Iterable[int]) -> int | None:
     """The value that all have; None if they differ or there is none."""
     distinct = set(values)
     return distinct.pop() if len(distinct) == 1 else None
-
-
-def _starts(runs: pd.DataFrame) -> list[Started]:
-    """The `Started` event of one finished run per setup, for its rows and the scores of simple baselines."""
-    firsts = runs[runs["status"] == "finished"].drop_duplicates("setup")["run"]
-    library = resources.library()
-    return [start for run in firsts for start in library.events_of_kind(str(run), Started, limit=1)]
 
 
 def every_run(chosen: Filter, isotropy: list[Metric]) -> None:

@@ -88,6 +88,8 @@ def _confusion(run: RunRow, task: Task, predicted: Predictions) -> None:
 
     matrix = outcomes.confusion(task, predicted.table["label"].to_numpy(), predicted.table["prediction"].to_numpy())
     shares = data_figures.row_shares(matrix.counts)
+    counts = pd.DataFrame(matrix.counts, columns=[f"predicted {name}" for name in matrix.names])
+    counts.insert(0, "true", matrix.names)
     # wide cells are hard to compare
     with st.container(width=170 + 130 * len(matrix.names) if len(matrix.names) <= 6 else "stretch"):
         figure.draw(
@@ -96,15 +98,8 @@ def _confusion(run: RunRow, task: Task, predicted: Predictions) -> None:
             words=f"Confusion matrix, n = {int(matrix.counts.sum())}. {_in_words(matrix, shares)}",
             name=f"isoviz-{run.id}-confusion",
             explanation=CONFUSION,
-            table=lambda: _matrix_table(matrix, shares),
+            table=lambda: counts.assign(rows=matrix.counts.sum(axis=1), recall=np.diag(shares)),
         )
-
-
-def _matrix_table(matrix: outcomes.Confusion, shares: np.ndarray) -> pd.DataFrame:
-    """The counts, with each class's rows and recall."""
-    table = pd.DataFrame(matrix.counts, columns=[f"predicted {name}" for name in matrix.names])
-    table.insert(0, "true", matrix.names)
-    return table.assign(rows=matrix.counts.sum(axis=1), recall=np.diag(shares))
 
 
 def _in_words(matrix: outcomes.Confusion, shares: np.ndarray) -> str:
@@ -116,15 +111,9 @@ def _in_words(matrix: outcomes.Confusion, shares: np.ndarray) -> str:
             parts.append(f"{name}: no rows")
             continue
         others = np.where(np.arange(len(row)) == index, -1, row)
-        most_confused = int(others.argmax())
-        confusion_text = (
-            f", {int(row[most_confused])} predicted as {matrix.names[most_confused]}"
-            if others[most_confused] > 0
-            else ""
-        )
-        parts.append(
-            f"{name}: {int(row[index])} of {int(row.sum())} correct ({shares[index, index]:.0%}){confusion_text}"
-        )
+        wrong = int(others.argmax())
+        confused = f", {int(row[wrong])} predicted as {matrix.names[wrong]}" if others[wrong] > 0 else ""
+        parts.append(f"{name}: {int(row[index])} of {int(row.sum())} correct ({shares[index, index]:.0%}){confused}")
     return "; ".join(parts)
 
 
@@ -212,11 +201,8 @@ def _rows(run: RunRow, task: Task, predicted: Predictions, fingerprint: str | No
         column_config=_columns(table),
         alt="Predictions row by row, the worst first",
     )
-    st.caption(
-        f"{wording.number(total)} rows."
-        if total <= SHOWN
-        else f"The first {SHOWN} of {wording.number(total)}; download the file for all."
-    )
+    first = f"The first {SHOWN} of {wording.number(total)}; download the file for all."
+    st.caption(first if total > SHOWN else f"{wording.number(total)} rows.")
     downloads.buttons(f"isoviz-{run.id}-predictions", table, with_parquet=False)
 
 
@@ -230,13 +216,10 @@ def _worst_first(task: Task, predicted: Predictions, frame: pd.DataFrame | None)
     else:
         rows = frame.head(len(saved))
     confidence = saved["confidence"].to_numpy() if "confidence" in saved else None
-    answers = saved["prediction"]
-    table = outcomes.errors(
-        task, rows, answers.to_numpy() if task.rules.per_row else answers.tolist(), confidence=confidence
-    )
-    return (
-        table if frame is not None else table.drop(columns=[name for name in task.columns if name != reference_column])
-    )
+    answers = saved["prediction"].to_numpy() if task.rules.per_row else saved["prediction"].tolist()
+    table = outcomes.errors(task, rows, answers, confidence=confidence)
+    unknown = [name for name in task.columns if name != reference_column] if frame is None else []
+    return table.drop(columns=unknown)
 
 
 def _texts_again(run: RunRow, task: Task, fingerprint: str | None) -> tuple[pd.DataFrame | None, str | None]:

@@ -123,12 +123,7 @@ def curves(run: RunRow) -> None:
 
 def predictions(run: RunRow) -> None:
     """The run's predictions: confusion matrix, numbers or texts, and its errors."""
-
-    def data_fingerprint() -> str | None:
-        started = _started(run)
-        return started.data_fingerprint if started else None
-
-    outcomes.draw(run, data_fingerprint)
+    outcomes.draw(run, lambda: started.data_fingerprint if (started := _started(run)) else None)
 
 
 def numbers(run: RunRow) -> None:
@@ -247,18 +242,13 @@ def config_lines(config: RunConfig) -> list[tuple[str, str, str]]:
         lines.append((f"  {parameter_label(name, field)}", _setting(value), name))
     for name, field in RunConfig.model_fields.items():
         if name == "own" and config.own is not None:
-            lines += _own_lines(config.own)
+            columns = [(field.title, getattr(config.own, part), part) for part, field in OwnTask.model_fields.items()]
+            lines += [
+                (f"  {title}", _setting(of), f"own.{part}") for title, of, part in columns if of not in (None, ())
+            ]
         elif name not in _METHOD_FIELDS and name not in _inapplicable(config):
             lines.append((field.title or name, _setting(getattr(config, name)), name))
     return lines
-
-
-def _own_lines(own: OwnTask) -> list[tuple[str, str, str]]:
-    return [
-        (f"  {field.title}", _setting(getattr(own, name)), f"own.{name}")
-        for name, field in OwnTask.model_fields.items()
-        if getattr(own, name) not in (None, ())
-    ]
 
 
 def _inapplicable(config: RunConfig) -> set[str]:

@@ -70,7 +70,8 @@ def _sign_in(bounds: AllowedHosts) -> SignIn:
 
 def announce(bounds: AllowedHosts, sign_in: SignIn, base_url: str) -> None:
     """Print the app's address and how to sign in; open a browser if requested."""
-    url = bounds.url or _local_url(bounds, base_url)
+    host = bounds.listening or ""
+    url = bounds.url or _url_of(_address_of_this_machine() if host in _ANY else host, base_url)
     print(f"IsoViz is served at {url}", flush=True)
     try:
         for line in _sign_in_lines(bounds, sign_in, url):
@@ -116,11 +117,6 @@ def _first_page() -> tuple[str, dict[str, str]]:
 
 def _scheme() -> str:
     return "https" if st.get_option("server.sslCertFile") else "http"
-
-
-def _local_url(bounds: AllowedHosts, base_url: str) -> str:
-    host = bounds.listening or ""
-    return _url_of(_address_of_this_machine() if host in _ANY else host, base_url)
 
 
 def _url_of(host: str, base_url: str) -> str:

@@ -20,8 +20,6 @@ from starlette.routing import BaseRoute, Route
 from dashboard.server.class_routes import read_body
 from dashboard.shared import reading, resources, visitor
 from isoviz.access.allowed_hosts import API_WRITES, switched_on
-from isoviz.access.service import Service
-from isoviz.access.visitors import Visitor
 from isoviz.errors import AccessError, InputError, IsoVizError, StoreError, shortened
 from isoviz.operations.table import Operation, operations
 from isoviz.runs.store import StoreUnavailableError
@@ -58,7 +56,12 @@ async def answer(request: Request) -> Response:
     try:
         if request.method != allowed:
             raise HTTPException(405, f"Send a {allowed} request.", {"Allow": allowed})
-        service, operations_by_name = _operations(request)
+        asking = visitor.of_request(request.scope)
+        if asking is None:
+            raise HTTPException(401, NOT_SIGNED_IN)
+        service = resources.service_of(asking)
+        offered = operations(resources.store(), service, reading.CHECKS)
+        operations_by_name = {one.name: one for one in offered}
         if name is None:
             return JSONResponse(_index(operations_by_name))
         operation = operations_by_name.get(name)
@@ -128,14 +131,6 @@ async def _while_connected(request: Request, work: Coroutine[Any, Any, Any]) -> 
 async def _disconnected(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
-
-
-def _operations(request: Request) -> tuple[Service, dict[str, Operation]]:
-    asking: Visitor | None = visitor.of_request(request.scope)
-    if asking is None:
-        raise HTTPException(401, NOT_SIGNED_IN)
-    service = resources.service_of(asking)
-    return service, {one.name: one for one in operations(resources.store(), service, reading.CHECKS)}
 
 
 def refusal(status: int, error: IsoVizError, headers: Mapping[str, str] | None = None) -> Response:

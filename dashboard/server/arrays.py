@@ -35,11 +35,8 @@ _clustering = threading.Lock()
 def of_run(request: Request) -> Response:
     """One array of an epoch's artifact. The request contains its version (`?v=seq of the event`)."""
     convert = _named(request, _OF_RUN)
-    path = (
-        resources.every_run().folder_of(run_of(request).id)
-        / "arrays"
-        / f"epoch-{request.path_params['epoch']:03d}.safetensors"
-    )
+    folder = resources.every_run().folder_of(run_of(request).id) / "arrays"
+    path = folder / f"epoch-{request.path_params['epoch']:03d}.safetensors"
     if not path.is_file():
         raise HTTPException(404, "this epoch has not been measured")
     try:
@@ -100,12 +97,8 @@ def in_order(correlation: NDArray[Any], order: NDArray[Any]) -> bytes:
     return triangle(np.rint(255 * np.nan_to_num(matrix).clip(0, 1)).astype(np.uint8))
 
 
-def _matrix_of_run(stored: Mapping[str, Any]) -> bytes:
-    return in_order(stored["abs_correlation"], stored["order"])
-
-
 _OF_RUN: dict[str, Callable[[Mapping[str, Any]], bytes]] = {
-    "matrix": _matrix_of_run,
+    "matrix": lambda stored: in_order(stored["abs_correlation"], stored["order"]),
     "order": lambda stored: stored["order"].astype("<i4").tobytes(),
     "std": lambda stored: stored["std"].astype("<f4").tobytes(),
     "ev": lambda stored: stored["ev"].astype("<f4").tobytes(),

@@ -93,8 +93,9 @@ class Authentication:
         secret = connection.query_params.get(links.PARAMETER) if is_page else None
         letters = connection.query_params.get(LETTERS) if is_page else None
         asking = self.sign_in.visitor(connection.cookies)
-        if asking is None and api_routes.is_api(path):
-            asking = self._bearer(connection)
+        if asking is None and api_routes.is_api(path) and isinstance(self.sign_in, ByLink):
+            kind, _, sent = connection.headers.get("authorization", "").partition(" ")
+            asking = self.sign_in.bearer(sent.strip()) if kind.lower() == "bearer" else None
         if answer is not None:
             pass
         elif not path:  # relative addresses in the page need the slash
@@ -122,13 +123,6 @@ class Authentication:
         if method in _LOOKING or asking.may(Role.RUNNER):
             return True
         return method == "POST" and (class_routes.may_post(path) or api_routes.is_api(path))
-
-    def _bearer(self, connection: HTTPConnection) -> Visitor | None:
-        """The visitor of a program that sends a link's secret with its request."""
-        kind, _, secret = connection.headers.get("authorization", "").partition(" ")
-        if kind.lower() != "bearer" or not isinstance(self.sign_in, ByLink):
-            return None
-        return self.sign_in.bearer(secret.strip())
 
     async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
         connection = HTTPConnection(scope)
@@ -194,7 +188,9 @@ class Authentication:
 
     def _entered(self, connection: HTTPConnection, clean: str, cookie: str | None) -> Response:
         """Send the browser to a clean address, with a cookie if it has a new one."""
-        if connection.headers.get("sec-fetch-site", "none") == "cross-site" or _plain_browser(connection):
+        site, agent = (connection.headers.get(name, "") for name in ("sec-fetch-site", "user-agent"))
+        # browsers send no Sec-Fetch headers over plain HTTP from another machine
+        if site == "cross-site" or (not site and "mozilla" in agent.lower()):
             answer: Response = _page(_ENTERING, refresh=clean)
         else:
             answer = RedirectResponse(clean, 303)
@@ -274,7 +270,9 @@ def headers(frames: Sequence[str]) -> dict[str, str]:
 
 def _policy(around: str) -> str:
     """The strictest policy under which Streamlit, its components and plotly.js work (tests/browser/test_authentication.py)."""
-    inline = " ".join(f"'sha256-{_digest(text)}'" for text in _inline_scripts())
+    page = (Path(st.__file__).parent / "static" / "index.html").read_text("utf-8")
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    inline = " ".join(f"'sha256-{_digest(text)}'" for text in scripts)
     return "; ".join(
         [
             "default-src 'none'",
@@ -295,12 +293,6 @@ def _policy(around: str) -> str:
     )
 
 
-def _inline_scripts() -> list[str]:
-    """The inline scripts of Streamlit's page."""
-    page = (Path(st.__file__).parent / "static" / "index.html").read_text("utf-8")
-    return re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
-
-
 def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
@@ -310,11 +302,6 @@ def _without_secret(connection: HTTPConnection) -> str:
     pairs = parse_qsl(connection.scope["query_string"].decode("latin-1"), keep_blank_values=True)
     query = urlencode([pair for pair in pairs if pair[0] != links.PARAMETER])
     return f"./{connection.scope['path'].rpartition('/')[2]}" + (f"?{query}" if query else "")
-
-
-def _plain_browser(connection: HTTPConnection) -> bool:
-    """Whether the browser sends no Sec-Fetch headers, as over plain HTTP from another machine."""
-    return "sec-fetch-site" not in connection.headers and "mozilla" in connection.headers.get("user-agent", "").lower()
 
 
 def _refusal(text: str, status: int = 403) -> Response:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from importlib import resources as package_files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
@@ -27,11 +27,7 @@ from dashboard.server import api_routes, arrays, class_routes
 from dashboard.shared import resources, visitor, watched
 from isoviz.errors import StoreError
 from isoviz.events import Measured, parse_event
-from isoviz.metrics.record import CloudRecord
 from isoviz.runs.store import StoreUnavailableError
-
-if TYPE_CHECKING:
-    pass
 
 PREFIX = "isoviz"
 BATCH = 4000
@@ -111,16 +107,10 @@ def health(request: Request) -> Response:
     """Whether the store responds and the runner is alive; for monitors, so without signing in and without run names."""
     runner = resources.runner()
     counts = resources.every_run().counts()
-    status: dict[str, Any] = {
-        "status": "ok",
-        "runner": "off" if runner is None else "alive" if runner.is_alive else "down",
-    }
+    state = "off" if runner is None else "alive" if runner.is_alive else "down"
+    status: dict[str, Any] = {"status": "ok", "runner": state}
     if visitor.of_request(request.scope) is not None:
-        status |= {
-            "version": isoviz.__version__,
-            "running": counts.get("running", 0),
-            "queued": counts.get("queued", 0),
-        }
+        status |= {"version": isoviz.__version__} | {name: counts.get(name, 0) for name in ("running", "queued")}
     return JSONResponse(status, headers={"Cache-Control": "no-store"})
 
 
@@ -163,16 +153,17 @@ def slim(event: Mapping[str, Any]) -> dict[str, Any]:
         assert isinstance(measured, Measured)
         slimmed = {key: event[key] for key in ("kind", "time", "step", "epoch", "arrays", "timing") if key in event}
         clouds = measured.isotropy.clouds
-        slimmed["clouds"] = {name: _slim_cloud(clouds[name]) for name in ("head", "layers") if name in clouds}
+        slimmed["clouds"] = {
+            name: {"split": cloud.split, "n": cloud.n, "d": cloud.d}
+            | {slug: cloud.number(slug) for slug in cloud.readings}
+            | {"ev": list(cloud.curve("ev")[:EV_SHOWN])}
+            for name in ("head", "layers")
+            if (cloud := clouds.get(name)) is not None
+        }
         if (output := measured.isotropy.output) is not None:
             values = {slug: output.number(slug) for slug in output.readings}
             slimmed["clouds"]["output"] = {"split": "", "n": output.rows, "d": output.d, **values}
     return slimmed
-
-
-def _slim_cloud(cloud: CloudRecord) -> dict[str, Any]:
-    values = {slug: cloud.number(slug) for slug in cloud.readings}
-    return {"split": cloud.split, "n": cloud.n, "d": cloud.d, **values, "ev": list(cloud.curve("ev")[:EV_SHOWN])}
 
 
 _DROPPED = frozenset({"isotropy", "versions", "data_fingerprint", "model_fingerprint", "traceback"})

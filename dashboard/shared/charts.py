@@ -179,7 +179,7 @@ def _mean_words(means: pd.DataFrame, metric: str, measure: Metric) -> list[str]:
     return [
         "<br>".join(
             (
-                escape(", ".join(filter(None, map(str, (row.title, row.variant, row.settings))))),
+                _named(row),
                 escape(f"{metric} {decimals(row.value)} ± {decimals(row.value_sd)}"),
                 escape(
                     f"{measures.with_cloud(measure)} {decimals(row.isotropy, measure.decimals)} ± "
@@ -219,23 +219,15 @@ def parameter_map(cells: pd.DataFrame, title: str, labels: tuple[str, str], plac
         title: of the colour bar.
         labels: of the two parameters.
     """
-    across, up = (sorted(set(cells[name])) for name in ("at", "beside"))
-    cell_at = {(row.at, row.beside): row for row in cells.itertuples()}
-    values = [[getattr(cell_at.get((x, y)), "mean", None) for x in across] for y in up]
-    cell_texts = [
-        [
-            f"{decimals(cell_at[x, y].mean, places)}<br>n = {cell_at[x, y].n}" if (x, y) in cell_at else ""
-            for x in across
-        ]
-        for y in up
-    ]
-    names = [[setting(float(value)) for value in side] for side in (across, up)]
+    words = [f"{decimals(mean, places)}<br>n = {n}" for mean, n in zip(cells["mean"], cells["n"], strict=True)]
+    grid = cells.assign(words=words).pivot(index="beside", columns="at", values=["mean", "words"]).astype(object)
+    names = [[setting(float(value)) for value in side] for side in (grid["mean"].columns, grid.index)]
     figure = go.Figure()
     figure.add_heatmap(
         x=names[0],
         y=names[1],
-        z=values,
-        text=cell_texts,
+        z=grid["mean"].where(grid["mean"].notna(), None).to_numpy().tolist(),
+        text=grid["words"].fillna("").to_numpy().tolist(),
         texttemplate="%{text}",
         coloraxis="coloraxis",
         xgap=2,
@@ -248,7 +240,7 @@ def parameter_map(cells: pd.DataFrame, title: str, labels: tuple[str, str], plac
         "colorbar": {"title": {"text": escape(title)}, "thickness": 12, "outlinewidth": 0},
     }
     axes: dict[str, Any] = {"xaxis_type": "category", "yaxis_type": "category", "coloraxis": colours}
-    return theme.titled(figure, escape(labels[0]), escape(labels[1]), height=120 + 52 * len(up), **axes)
+    return theme.titled(figure, escape(labels[0]), escape(labels[1]), height=120 + 52 * len(grid), **axes)
 
 
 def against_parameter(
@@ -403,11 +395,16 @@ def _room(values: pd.Series) -> dict[str, Any]:
     return {"range": [middle - NARROW, middle + NARROW]}
 
 
+def _named(row: Any) -> str:
+    """Method and settings. Escaped, because Plotly interprets tags."""
+    return escape(", ".join(str(text) for text in (row.title, row.variant, getattr(row, "settings", "")) if text))
+
+
 def _hover_data(part: pd.DataFrame, metric: str, measure: Metric) -> list[list[Any]]:
     """Hover data per mark: method and settings, both values, seed, problem, run. Escaped, because Plotly interprets tags."""
     return [
         [
-            escape(", ".join(str(text) for text in (row.title, row.variant, getattr(row, "settings", "")) if text)),
+            _named(row),
             escape(
                 f"{metric} {decimals(row.value)}, {measures.with_cloud(measure)} {decimals(row.isotropy, measure.decimals)}"
             ),

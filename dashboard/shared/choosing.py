@@ -78,14 +78,10 @@ def several(label: str, values: Sequence[str], key: str, *, titles: dict[str, st
 
 def follow(key: str, default: object) -> None:
     """Call before drawing a field whose default depends on other fields: the field follows its default until the user changes it."""
-    default_key = f"{key}_default"
-    if (
-        key in st.session_state
-        and default_key in st.session_state
-        and st.session_state[key] == st.session_state[default_key]
-    ):
-        st.session_state[key] = default
-    st.session_state[default_key] = default
+    default_key, state = f"{key}_default", st.session_state
+    if key in state and default_key in state and state[key] == state[default_key]:
+        state[key] = default
+    state[default_key] = default
 
 
 def tabs(titles: Sequence[str], key: str) -> dict[str, TabContainer]:

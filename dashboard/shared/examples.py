@@ -37,18 +37,6 @@ def switch() -> None:
     )
 
 
-def hide_button(key: str) -> None:
-    """A button next to the examples that hides them."""
-    st.button(
-        "Hide examples",
-        key=key,
-        type="tertiary",
-        icon=":material/visibility_off:",
-        on_click=lambda: st.session_state.update({KEY: False}),
-        help="Show them again with the switch in the sidebar.",
-    )
-
-
 def view_of(request: ViewRequest) -> str | None:
     """The key of the example view for a request, if there is one and examples are shown."""
     if not shown() or examples.opened() is None:

@@ -191,20 +191,16 @@ def param_field(slug: str, name: str) -> Answer:
         answer = check_param(slug, name, split_values(text))
     show_error(answer.error)
     if not choices and (sweep := extra(field).get("sweep")):
-        _offer_sweep(slug, name, f"{sweep_title(field)}: ", sweep)
+        values = ", ".join(number_text(value) for value in sweep)
+        st.button(
+            f"{sweep_title(field)}: {values}",
+            key=f"sweep_{slug}.{name}",
+            type="tertiary",
+            icon=":material/linear_scale:",
+            on_click=st.session_state.__setitem__,
+            args=(key(f"{slug}.{name}"), values),
+        )
     return answer
-
-
-def _offer_sweep(slug: str, name: str, title: str, sweep: Sequence[Any]) -> None:
-    values = ", ".join(number_text(value) for value in sweep)
-    st.button(
-        title + values,
-        key=f"sweep_{slug}.{name}",
-        type="tertiary",
-        icon=":material/linear_scale:",
-        on_click=_write,
-        args=(key(f"{slug}.{name}"), values),
-    )
 
 
 def setting_field(name: str) -> Answer:
@@ -251,10 +247,6 @@ def setting_default(name: str) -> Any:
 def number_text(value: Any) -> str:
     """A number as a user would type it."""
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _write(widget: str, value: Any) -> None:
-    st.session_state[widget] = value
 
 
 def stored_error(slug: str, name: str) -> str | None:

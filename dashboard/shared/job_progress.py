@@ -120,7 +120,12 @@ def watch(jobs: Sequence[WatchedJob], *, key: str, before: Callable[[], None] | 
 
 
 def _watch(jobs: Sequence[WatchedJob], key: str, before: Callable[[], None] | None) -> None:
-    for job, state in zip(jobs, _states(jobs, before), strict=True):
+    states = [job.look() for job in jobs]
+    if any(not state.under_way or job.news() for job, state in zip(jobs, states, strict=True)):
+        _rerun(before)
+    if any(state.status == "waiting" for state in states):
+        queue.dispatch()  # without a running app, nothing else dispatches jobs
+    for job, state in zip(jobs, states, strict=True):
         name = f"{job.name}: " if job.name else ""
         fraction = state.progress.fraction
         share = f"{100 * fraction:.0f} % · " if state.status == "running" else ""
@@ -202,15 +207,6 @@ def retry_button(kind: JobKind, job: str, *, key: str) -> None:
         on_click=actions.attempt,
         args=(resources.service().retry_job, kind, job),
     )
-
-
-def _states(jobs: Sequence[WatchedJob], before: Callable[[], None] | None) -> list[JobState]:
-    states = [job.look() for job in jobs]
-    if any(not state.under_way or job.news() for job, state in zip(jobs, states, strict=True)):
-        _rerun(before)
-    if any(state.status == "waiting" for state in states):
-        queue.dispatch()  # without a running app, nothing else dispatches jobs
-    return states
 
 
 def _rerun(before: Callable[[], None] | None) -> None:

@@ -34,23 +34,11 @@ UMAP = Explanation(
     paper="McInnes, Healy & Melville 2018.",
 )
 
-CLUSTERS = Explanation(
-    title="Clusters of the map",
-    reading=(
-        "HDBSCAN groups points that lie close together on the map, not in the full space. A cluster is named after the words most "
-        "typical of its texts (c-TF-IDF)."
-    ),
-    formula=r"w_{t,c} = \frac{f_{t,c}}{\sum_t f_{t,c}} \log\left(1 + \frac{A}{f_t}\right)",
-    paper="Campello, Moulavi & Sander 2013 (HDBSCAN); Grootendorst 2022 (BERTopic).",
-)
-
 EXPLANATIONS = {"pca": PCA, "umap": UMAP}
 
 MOST_GROUPS: Final = 8
 """Most values of a column with separate colours; rarer ones share one."""
 REST: Final = "other values"
-NO_CLUSTER: Final = "no cluster"
-"""Value of points outside all clusters, drawn in grey."""
 _SYMBOLS = ("circle", "diamond", "square", "x", "triangle-up", "cross", "star", "pentagon")
 _SOLID_SYMBOLS = ("circle", "diamond", "square", "x", "cross", "circle-open", "diamond-open", "square-open")
 _SCENE_LINES = "#9aa0a8"
@@ -76,7 +64,6 @@ def cloud_map(
     equal: bool = True,
     compact: bool = False,
     marked: NDArray[np.bool_] | None = None,
-    named: bool = False,
     webgl: bool = True,
 ) -> go.Figure:
     """The map: one mark per point, coloured by a column, with the user's sentences as stars on top.
@@ -92,7 +79,6 @@ def cloud_map(
         equal: one unit has the same length on both axes (for PCA).
         compact: for several maps side by side.
         marked: (n,) highlighted points; the others are faint.
-        named: write each colour's name at the centre of its points.
         webgl: needs all of plotly.js, unless the component of Explore's map draws it.
     """
     figure = go.Figure()
@@ -125,8 +111,6 @@ def cloud_map(
                 showlegend=bool(name) and opacity != _FAINT_OPACITY,
                 few=not webgl,
             )
-    if named and colours is not None and not compact and not solid:
-        _add_names(figure, coordinates, colours)
     if own is not None and len(own):
         _add_own(figure, own, own_texts, compact)
     _lay_out(figure, axes, solid, _limits(coordinates if range_of is None else range_of, own), equal, compact)
@@ -164,22 +148,6 @@ def _add_own(figure: go.Figure, own: NDArray[Any], texts: Sequence[str], compact
     )
 
 
-def _add_names(figure: go.Figure, coordinates: NDArray[Any], colours: pd.Series) -> None:
-    values = colours.to_numpy()
-    names = [name for name, _, _ in _groups(colours, len(values)) if (values == name).any() and name != NO_CLUSTER]
-    _add_points(
-        figure,
-        np.array([np.median(coordinates[values == name], axis=0) for name in names]).reshape(-1, 2),
-        few=True,
-        mode="text",
-        textposition="top center",
-        text=[escape(wording.cut(name, 40)) for name in names],
-        textfont={"size": 13, "shadow": "auto", "weight": 600},
-        hoverinfo="skip",
-        showlegend=False,
-    )
-
-
 def is_scale(colours: pd.Series) -> bool:
     """Whether a column gets a colour scale: numbers with more values than there are colours."""
     numbers = pd.api.types.is_numeric_dtype(colours) and not pd.api.types.is_bool_dtype(colours)
@@ -195,14 +163,12 @@ def _groups(colours: pd.Series | None, count: int) -> list[tuple[str, NDArray[np
         return [("", every, {"color": colours.to_numpy(dtype=np.float32), "coloraxis": "coloraxis"})]
     values = colours.astype(object).where(colours.notna(), "missing").map(str)
     order = list(values.value_counts().sort_index().sort_values(ascending=False, kind="stable").index)
-    alone = [name for name in order if name == NO_CLUSTER]
-    order = [name for name in order if name != NO_CLUSTER]
     named = sorted(order if len(order) <= MOST_GROUPS else order[: MOST_GROUPS - 1])
     groups = [(name, (values == name).to_numpy(), {"color": _POINT_COLOURS[index]}) for index, name in enumerate(named)]
     if len(named) < len(order):
-        other_points = (~values.isin([*named, *alone])).to_numpy()
+        other_points = (~values.isin(named)).to_numpy()
         groups.insert(0, (f"{REST} ({len(order) - len(named)})", other_points, {"color": _OTHER_COLOUR}))
-    return [(name, (values == name).to_numpy(), {"color": _OTHER_COLOUR}) for name in alone] + groups
+    return groups
 
 
 def _add_points(figure: go.Figure, points: NDArray[Any], *, few: bool = False, **more: Any) -> None:
@@ -249,7 +215,5 @@ def _lay_out(
 
 
 def _marker_size(count: int, solid: bool) -> float:
-    size = (
-        9.0 if count <= 500 else 7.0 if count <= 2_000 else 5.0 if count <= 8_000 else 3.5 if count <= 50_000 else 2.5
-    )
+    size = (9.0, 7.0, 5.0, 3.5, 2.5)[int(np.searchsorted([500, 2_000, 8_000, 50_000], count))]
     return size / 2 if solid else size

@@ -13,29 +13,15 @@ TICK = 3.0
 """Seconds between counts of queued and running runs."""
 _PAGES = Path(__file__).resolve().parents[2] / "pages"
 
-(
-    HOME,
-    PLAYGROUND,
-    LESSONS,
-    METHODS,
-    EXPLORE,
-    WHATIF,
-    RULER,
-    COMPARE,
-    TRAIN,
-    LIVE,
-    EXPERIMENTS,
-    RESULTS,
-    TRADEOFFS,
-    PAPERS,
-    RUN,
-) = (
-    str(_PAGES / f"{name}.py")
-    for name in (
-        *("home", "playground", "lessons", "methods", "explore", "whatif", "ruler", "compare", "train", "live"),
-        *("experiments", "results", "tradeoffs", "papers", "run"),
-    )
-)
+
+def _page(name: str) -> str:
+    return str(_PAGES / f"{name}.py")
+
+
+HOME, PLAYGROUND, LESSONS, METHODS = map(_page, ("home", "playground", "lessons", "methods"))
+EXPLORE, WHATIF, RULER, COMPARE = map(_page, ("explore", "whatif", "ruler", "compare"))
+TRAIN, LIVE, EXPERIMENTS, RESULTS = map(_page, ("train", "live", "experiments", "results"))
+TRADEOFFS, PAPERS, RUN = map(_page, ("tradeoffs", "papers", "run"))
 """Argument type of `st.page_link` and `st.switch_page`."""
 
 

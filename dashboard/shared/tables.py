@@ -295,14 +295,9 @@ def association_points(frame: pd.DataFrame, measure: str, metric: str | None) ->
     numbers = counted.assign(score=pd.to_numeric(pd.Series(scores, index=counted.index, dtype=object)))
     means = numbers.dropna(subset=["score", measure]).groupby("setup", sort=False)[[measure, "score"]].mean()
     return [
-        SettingMean(_stratum(str(setup)), float(isotropy), float(score))
-        for setup, isotropy, score in zip(means.index, means[measure], means["score"], strict=True)
+        SettingMean(json.dumps(settings | dict.fromkeys(("method", "params"))), float(isotropy), float(score))
+        for settings, isotropy, score in zip(map(json.loads, means.index), means[measure], means["score"], strict=True)
     ]
-
-
-def _stratum(setup: str) -> str:
-    """A setup without method and parameters."""
-    return json.dumps({name: value for name, value in json.loads(setup).items() if name not in ("method", "params")})
 
 
 def varied_together(frame: pd.DataFrame, parameter: str) -> dict[str, str]:

@@ -102,8 +102,13 @@ def estimate(
     for config in configs:
         if similar := paces.get(_like(config), {}):
             seconds = statistics.median(similar.values()) * (_rows(config) or 1)
-        elif shipped and (per_row := _recorded(config)):
-            seconds = per_row * (_rows(config) or 1)
+        elif (
+            shipped
+            and config.model in demo.bundled_models()
+            and config.num_beams == config.processes == 1
+            and (pace_of_task := demo.recorded_pace(config.task))
+        ):  # the bundled timings are of the bundled model, one process and one beam
+            seconds = pace_of_task[0] * (_rows(config) or 1)
             recorded += 1
         else:
             unknown += 1
@@ -111,13 +116,6 @@ def estimate(
         measured |= similar.keys()
         each += [seconds * config.epochs] * config.processes
     return Estimate(max([sum(each) / slots, *each]), unknown, recorded, len(measured))
-
-
-def _recorded(config: RunConfig) -> float | None:
-    """Seconds per row of the bundled model on a demo task, from the bundled timings; they are of one process and one beam."""
-    recorded = demo.recorded_pace(config.task)
-    plain = config.model in demo.bundled_models() and config.num_beams == config.processes == 1
-    return recorded[0] if recorded and plain else None
 
 
 def _rows(config: RunConfig) -> int | None:

@@ -63,10 +63,7 @@ def _files() -> dict[str, Path]:
 
 
 def _age(path: Path) -> float:
-    try:
-        return -path.stat().st_mtime
-    except OSError:  # deleted since
-        return 0.0
+    return -path.stat().st_mtime if path.exists() else 0.0  # deleted since
 
 
 def _read(path: Path) -> Training:

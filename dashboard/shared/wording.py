@@ -56,12 +56,10 @@ def moment(seconds: float | None) -> str:
 
 def size(count: int) -> str:
     """Bytes in readable units."""
-    amount = float(count)
-    for unit in ("B", "kB", "MB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.2f} GB"
+    for power, unit, places in ((3, "GB", 2), (2, "MB", 1), (1, "kB", 1)):
+        if count >= 1000**power:
+            return f"{count / 1000**power:.{places}f} {unit}"
+    return f"{count} B"
 
 
 def place(row: RunRow) -> str:

@@ -89,7 +89,11 @@ def choose(facets: pd.DataFrame) -> Choice:
         task = st.selectbox("Task", _most(facets, "task"), key="tradeoffs_task", bind="query-params")
     runs = run_lists.frame(Filter(_experiment(group), (str(model),), (str(task),)))
     with fields[3]:
-        metric = st.selectbox("Performance (y)", _metrics(task, runs), key="tradeoffs_metric", bind="query-params")
+        entry = tasks.catalogue().get(task)
+        declared = [entry.primary, *entry.metrics] if entry else []
+        reported = (name for values in runs["metrics"] for name in values)  # such as MNLI's `accuracy_mismatched`
+        metric_names = list(dict.fromkeys([*declared, *reported])) or [""]
+        metric = st.selectbox("Performance (y)", metric_names, key="tradeoffs_metric", bind="query-params")
     labels = tables.number_parameters(runs)
     with fields[5]:
         parameter = st.selectbox(
@@ -128,13 +132,6 @@ def _measure_field(runs: pd.DataFrame, parameter: str) -> str:
 def _most(facets: pd.DataFrame, column: str) -> list[str]:
     counted = facets.groupby(column, sort=False)["runs"].sum()
     return [str(value) for value in counted.sort_values(ascending=False, kind="stable").index]
-
-
-def _metrics(task: str, runs: pd.DataFrame) -> list[str]:
-    """The task's metrics, the primary one first; then others that its runs report, such as MNLI's `accuracy_mismatched`."""
-    entry = tasks.catalogue().get(task)
-    declared = [entry.primary, *entry.metrics] if entry else []
-    return list(dict.fromkeys([*declared, *(name for values in runs["metrics"] for name in values)])) or [""]
 
 
 def figures(choice: Choice, *, alone: bool = True) -> None:
@@ -190,25 +187,20 @@ def _figures(choice: Choice, alone: bool) -> None:
 
 def _associations(choice: Choice, runs: pd.DataFrame) -> list[str]:
     """The rank correlation in a sentence, drawn: on this task, and over all tasks of the experiment if there are several."""
-    on_task = run_lists.cached(
-        ("association", choice),
-        lambda: _association(runs, choice.measure, choice.metric),
-    )
+
+    def sentence(of: pd.DataFrame, metric: str | None) -> str:
+        return associate(tables.association_points(of, choice.measure, metric), choice.measure, metric).sentence
+
+    on_task = run_lists.cached(("association", choice), lambda: sentence(runs, choice.metric))
     st.markdown(f"**Does isotropy go with performance?** {wording.plain(on_task)}")
     all_runs = run_lists.frame(Filter(_experiment(choice.group)))
     if all_runs.groupby(["model", "task"]).ngroups < 2:
         return [on_task]
-    pooled = run_lists.cached(
-        ("pooled association", choice.group, choice.measure),
-        lambda: _association(all_runs, choice.measure, None),
-    )
+    key = ("pooled association", choice.group, choice.measure)
+    pooled = run_lists.cached(key, lambda: sentence(all_runs, None))
     over_all = f"All models and tasks, each centred on its own ranks: {pooled}"
     st.markdown(wording.plain(over_all))
     return [on_task, over_all]
-
-
-def _association(runs: pd.DataFrame, measure: str, metric: str | None) -> str:
-    return associate(tables.association_points(runs, measure, metric), measure, metric).sentence
 
 
 def _against(choice: Choice, points: pd.DataFrame) -> None:
@@ -220,22 +212,12 @@ def _against(choice: Choice, points: pd.DataFrame) -> None:
         with place:
             label = measures.with_cloud(measure) if of_isotropy else choice.metric
             st.markdown(f"**{wording.plain(label)} against {wording.plain(choice.parameter_label)}**")
-            make = functools.partial(
-                charts.against_parameter,
-                points,
-                choice.metric,
-                measure,
-                choice.parameter_label,
-                of_isotropy=of_isotropy,
+            against = functools.partial(
+                charts.against_parameter, points, choice.metric, measure, choice.parameter_label
             )
-            _draw(
-                f"against_{choice.measure if of_isotropy else 'value'}",
-                choice,
-                points,
-                make,
-                charts.PARAMETER,
-                of=label,
-            )
+            make = functools.partial(against, of_isotropy=of_isotropy)
+            name = f"against_{choice.measure if of_isotropy else 'value'}"
+            _draw(name, choice, points, make, charts.PARAMETER, of=label)
 
 
 def _map(choice: Choice, runs: pd.DataFrame) -> None:
@@ -256,9 +238,8 @@ def _map(choice: Choice, runs: pd.DataFrame) -> None:
     compared = (choice.metric, choice.measure, choice.parameter, second)
     points = run_lists.cached(("grid", choice), lambda: tables.points(runs, *compared))
     means = tables.setting_means(points.dropna(subset=["at", "beside"]))
-    grids = [
-        grid for _, grid in means.groupby("line", sort=False) if min(grid["at"].nunique(), grid["beside"].nunique()) > 1
-    ]
+    lines = (grid for _, grid in means.groupby("line", sort=False))
+    grids = [grid for grid in lines if min(grid["at"].nunique(), grid["beside"].nunique()) > 1]
     if len(grids) > MOST_MAPS:
         st.caption(f"The maps of the first {MOST_MAPS} of {len(grids)} setups. Choose one experiment to see others.")
     for index, grid in enumerate(grids[:MOST_MAPS]):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 
+import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.shared import explanations, wording
+from dashboard.shared import explanations, theme, wording
 from dashboard.shared.explanations import Explanation
-from dashboard.whatif import form, plots
-from dashboard.whatif.drawing import View, figure_card
+from dashboard.whatif import form
+from dashboard.whatif.drawing import AFTER, BEFORE, View, figure_card
 from dashboard.whatif.form import PREFIX
 from dashboard.whatif.verdict_card import READOUT
 from dashboard.whatif.waiting import wait_for
@@ -89,7 +92,7 @@ def draw(view: View, key: str, curve: Curve) -> None:
         figure_card(
             view,
             "curve",
-            plots.curve(points, axis.title, curve.readout.title, axis.current),
+            picture(points, axis.title, curve.readout.title, axis.current),
             f"{view.chain} · n = {points[0].change.n:,} {curve.readout.unit}",
             words=f"{curve.readout.title} and IsoScore over {axis.title}",
             caption=f"At {axis.values[0]:g}: {first}." if first != last else "",  # such as whitening that only centres
@@ -101,12 +104,6 @@ def _best(view: View, curve: Curve, points: list[CurvePoint]) -> None:
     best, axis = curves.best(points, curve.readout.slug), curve.axis
     if best is None or not curve.readout.aim:
         return
-    if axis.name == "dimension":
-        raised, gains, losses = curves.raised(points)
-        st.markdown(
-            f"{wording.plain(curve.readout.title)} rises without {raised} of {len(points)} dimensions, significantly without {gains}; it "
-            f"falls significantly without {losses}. By chance alone, about {len(points) / 40:.0f} of each would be significant."
-        )
     st.markdown(
         wording.plain(
             f"Best on these {best.change.n:,} {curve.readout.unit}: {axis.title} = {best.value:g}, "
@@ -125,3 +122,41 @@ def _best(view: View, curve: Curve, points: list[CurvePoint]) -> None:
     assert isinstance(view.engine.source, Division)
     if curve.readout.needs == "labels" and view.engine.source.crossed is not None:
         st.caption("This set is too small to hold rows back: the cross-validation above uses all of them.")
+
+
+def picture(points: Sequence[CurvePoint], parameter: str, readout: str, current: float | None) -> go.Figure:
+    """A read-out over a parameter above, IsoScore below. Values are evenly spaced, because grids may be linear or logarithmic."""
+    figure = go.Figure()
+    names = [f"{point.value:g}" for point in points]
+    readouts = [(point.readout, point.change.value, (point.change.low, point.change.high)) for point in points]
+    scores = [(point.isoscore, point.isoscore, (point.isoscore_low, point.isoscore_high)) for point in points]
+    for title, axis, measured, colour in (
+        (readout, "y", readouts, AFTER),
+        ("IsoScore", "y2", scores, theme.PALETTE[1]),
+    ):
+        values, middles, ends = zip(*measured, strict=True)
+        figure.add_scatter(
+            x=names,
+            y=values,
+            yaxis=axis,
+            mode="lines+markers",
+            line={"color": colour, "width": 2},
+            marker={"size": [11 if point.value == current else 7 for point in points]},
+            error_y=theme.error_bars(middles, ends),
+            name=title,
+            hovertemplate=f"{escape(parameter)} = %{{x}}<br>{escape(title)} %{{y:.4f}}<extra></extra>",
+        )
+    defined = [point for point in points if point.readout is not None and point.change.value is not None]
+    if defined:
+        baseline = defined[0].readout - defined[0].change.value  # type: ignore[operator]
+        figure.add_scatter(
+            x=names,
+            y=[baseline] * len(names),
+            mode="lines",
+            line={"color": BEFORE, "dash": "dash", "width": 1.5},
+            name="no transform",
+            hovertemplate="no transform: %{y:.4f}<extra></extra>",
+        )
+    below = {"title": {"text": "IsoScore"}, "domain": [0.0, 0.38], "rangemode": "tozero"}
+    axes = {"xaxis_type": "category", "xaxis_anchor": "y2", "yaxis_domain": [0.46, 1.0], "yaxis2": below}
+    return theme.titled(figure, parameter, readout, height=440, **axes)

@@ -15,19 +15,19 @@ import streamlit as st
 from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.components.cloud_matrix import cloud_matrix
 from dashboard.components.figure import Prepared, draw, prepared
+from dashboard.components.matrix import cloud_matrix
 from dashboard.server import arrays
-from dashboard.shared import downloads, explanations, exported, map_figure, tables, wording
+from dashboard.shared import downloads, explanations, exported, map_figure, tables, theme, wording
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.exported import ExportedTable
 from dashboard.streamlit_private import TabContainer
-from dashboard.whatif import plots
 from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX
 from isoviz import metrics
 from isoviz.metrics.cloud import draw as sampled
 from isoviz.metrics.scores import REPORTED_ZETA
+from isoviz.readouts.cosines import BINS, Cosines
 from isoviz.readouts.division import Division
 from isoviz.readouts.reading import Annotations, Comparison, ReadOut, applicable
 from isoviz.runs.rows import RunRow
@@ -85,6 +85,7 @@ _UNITS: Final = r" (on|with) these [^;]+(; another fit .*)?\.$"
 """The end of every verdict, which saved tables keep: the rows are named once, below the figure."""
 _NUMBERS: Final = ("Before", "After", "Change", "95 % from", "to")
 """Columns of the table of read-outs."""
+BEFORE, AFTER = "#7f8691", theme.PALETTE[0]
 PENDING: Final = "pending"
 DRAWN: Final = 1_500
 """Most points drawn on a map: a random sample, the same for both maps."""
@@ -182,11 +183,8 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
         if answer is None:
             return
         text = f"{view.cloud(answer.n)}, {_dimensions(answer.d if start is None else start.d, answer.d)}"
-        st.caption(
-            wording.plain(
-                f"{text} · more isotropic is not better by itself" + (f" · IsoScore*: {_INPUTS}" if view.run else "")
-            )
-        )
+        text += " · more isotropic is not better by itself" + (f" · IsoScore*: {_INPUTS}" if view.run else "")
+        st.caption(wording.plain(text))
         for caveat in [] if start is None else words.caveats(start, answer):
             st.caption(f":material/info: {wording.plain(caveat)}")
     if answer.only_rounding:
@@ -294,13 +292,12 @@ def table(view: View, start: Answer, answer: Answer, full: Full | None) -> None:
 def _shown(annotations: Annotations, start: Answer, answer: Answer, full: Full | None) -> pd.DataFrame:
     compared = {result.readout.slug: result for result in full.comparisons} if full else {}
     before, after = _values(start, None), _values(answer, None)
-    lines: list[tuple[Any, ...]] = []
-    for one in applicable(annotations):
-        title = annotations.title_of(one)
-        if one.slug in compared:
-            lines.append(_line(title, compared[one.slug]))
-        else:
-            lines.append((title, before.get(one.slug), after.get(one.slug), None, None, None, PENDING))
+    lines: list[tuple[Any, ...]] = [
+        _line(annotations.title_of(one), compared[one.slug])
+        if one.slug in compared
+        else (annotations.title_of(one), before.get(one.slug), after.get(one.slug), None, None, None, PENDING)
+        for one in applicable(annotations)
+    ]
     for crossed in full.crossed if full else ():
         lines.append(_line(f"{crossed.readout.title}, cross-validated over all labelled rows", crossed))
     return pd.DataFrame(lines, columns=["Read-out", *_NUMBERS, "Verdict"])
@@ -357,7 +354,7 @@ def spectrum(view: View, start: Answer, answer: Answer) -> None:
         figure_card(
             view,
             "spectrum",
-            plots.spectrum(start.ev, answer.ev, answer.d).update_layout(height=250),
+            spectrum_figure(start.ev, answer.ev, answer.d).update_layout(height=250),
             f"n = {answer.n:,}, {shape} · {' and '.join(dict.fromkeys([NO_STEPS, view.chain]))}",
             words=f"Explained variance of the first {length} of {answer.d} components without and with the transforms",
             title="Explained variance, before and after",
@@ -438,8 +435,6 @@ def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> 
             wording.plain(f"{view.cloud(n)}, {_dimensions(start.d, answer.d)}; {sample}, coloured by label.")
             + " Signs follow the map without transform."
         )
-        points = functools.partial(_points, embeddings, start, answer, first, full)
-        downloads.buttons(view.file("map"), points, title="Both maps")
         explanations.show(MAP)
 
 
@@ -462,21 +457,6 @@ def _map(
     return prepared(figure.update_layout(height=360, dragmode="zoom"))
 
 
-def _points(embeddings: Embeddings, start: Answer, answer: Answer, first: Full, full: Full) -> pd.DataFrame:
-    predicted = {
-        f"predicted_{name}": getattr(readouts[slug], "predicted", None)
-        for name, readouts, slug in (
-            ("before", start.readouts, "frozen"),
-            ("after", answer.readouts, "frozen"),
-            ("before_refitted", first.readouts, "refitted"),
-            ("after_refitted", full.readouts, "refitted"),
-        )
-    }
-    places = {f"{name}_{i + 1}": of.map[:, i] for name, of in (("before", first), ("after", full)) for i in range(2)}
-    rows = {"row": embeddings.rows, "text": embeddings.texts, "label": embeddings.labels}
-    return pd.DataFrame({**rows, **predicted, **places})
-
-
 def cosines(view: View, first: Full, full: Full) -> None:
     """Cosines of random pairs and of nearest rows."""
     if first.cosines is None or full.cosines is None:
@@ -485,9 +465,56 @@ def cosines(view: View, first: Full, full: Full) -> None:
         figure_card(
             view,
             "cosines",
-            plots.cosines(first.cosines, full.cosines if view.steps else None),
+            cosines_figure(first.cosines, full.cosines if view.steps else None),
             f"{len(full.cosines.nearest):,} rows · {view.chain}",
             words="Cosines of random pairs and of nearest rows, before and after",
             title="Cosines, before and after",
             explanation=COSINES,
         )
+
+
+def spectrum_figure(before: NDArray[np.float64], after: NDArray[np.float64] | None, d: int) -> go.Figure:
+    """EV_k before and after, and of a perfectly isotropic cloud in the d dimensions of the image."""
+    figure = go.Figure()
+    longest = max(len(before), 0 if after is None else len(after))
+    count = np.arange(1, longest + 1)
+    hover = "EV_%{x} = %{y:.4f}"
+    isotropic = np.minimum(count / d, 1)
+    _add_line(figure, count, isotropic, "isotropic, k/d", colour=BEFORE, dash="dot", width=1.5, hoverinfo="skip")
+    _add_line(figure, count[: len(before)], before, "no transform", colour=BEFORE, dash="dash", hovertemplate=hover)
+    if after is not None:
+        _add_line(figure, count[: len(after)], after, "after", colour=AFTER, hovertemplate=hover)
+    return theme.titled(figure, "k", "EV_k", yaxis_range=[0, 1.02])
+
+
+def _add_line(
+    figure: go.Figure,
+    x: NDArray[Any],
+    y: NDArray[Any],
+    name: str,
+    *,
+    colour: str,
+    dash: str = "solid",
+    width: float = 2.5,
+    shape: str = "linear",
+    **hover: str,
+) -> None:
+    line = {"color": colour, "dash": dash, "width": width, "shape": shape}
+    figure.add_scatter(x=x.tolist(), y=y.tolist(), mode="lines", line=line, name=name, **hover)
+
+
+def cosines_figure(before: Cosines, after: Cosines | None) -> go.Figure:
+    """Shares of random pairs (solid) and of nearest rows (dotted) by their cosine."""
+    figure = go.Figure()
+    middle = (BINS[1:] + BINS[:-1]) / 2
+    for name, shown, colour in (("no transform", before, BEFORE), ("after", after, AFTER)):
+        if shown is None:
+            continue
+        for label, values, dash in (("random pairs", shown.pairs, "solid"), ("nearest row", shown.nearest, "dot")):
+            share = np.histogram(values, BINS)[0] / max(1, len(values))
+            hover = "cosine %{x:.2f}: %{y:.1%}"
+            _add_line(
+                figure, middle, share, f"{label}, {name}", colour=colour, dash=dash, shape="hvh", hovertemplate=hover
+            )
+    axes = {"xaxis_range": [-1, 1], "yaxis_tickformat": ".0%", "yaxis_rangemode": "tozero"}
+    return theme.titled(figure, "cosine", "share", height=300, **axes)

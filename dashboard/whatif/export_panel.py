@@ -26,7 +26,7 @@ from isoviz.posthoc.export import as_numpy
 from isoviz.runs import citing
 from isoviz.runs.examples import is_example
 from isoviz.vectors.sets import VectorSet
-from isoviz.whatif import chains, export, notebook
+from isoviz.whatif import chains, export
 from isoviz.whatif.engine import Full, instant_metrics, slow_metrics
 from isoviz.whatif.request import request_for
 
@@ -110,7 +110,7 @@ def _code(view: View, vectors: VectorSet) -> dict[str, str]:
     of_steps = dict.fromkeys(reference.bibtex_of(step.kind) for step in view.steps)
     return of_run | {
         "Chain of transforms": chain,
-        "The same in Python": notebook.source(view.engine, view.steps),
+        "The same in Python": export.python(view.engine, view.steps),
         "Apply them": f"isoviz transform --chain '{chain}' --in vectors.npy --out transformed.npy" if applies else "",
         "BibTeX": "\n\n".join(filter(None, (*of_steps, entries))),
     }

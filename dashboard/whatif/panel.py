@@ -21,7 +21,7 @@ from dashboard.whatif.verdict_card import Card
 from isoviz.errors import InputError
 from isoviz.readouts.division import Part
 from isoviz.runs.rows import RunRow
-from isoviz.whatif import chains, notebook
+from isoviz.whatif import chains, export
 from isoviz.whatif.embeddings import Cloud
 from isoviz.whatif.engine import engine_of
 from isoviz.whatif.images import NotReadyError
@@ -58,7 +58,7 @@ def draw(run: RunRow | None, key: str, part: Cloud | Part = "shown") -> None:
                 follow_held_sliders(PREFIX + "sticky")
                 with st.popover("As Python", icon=":material/code:"):
                     st.caption("The same numbers in a notebook" + ("." if run else " on this machine."))
-                    st.code(notebook.source(engine, steps), language="python", wrap_lines=True)
+                    st.code(export.python(engine, steps), language="python", wrap_lines=True)
     if steps is None:
         right.caption("Fix the step on the left to see its numbers.")
         return

@@ -7,17 +7,7 @@ import contextlib
 import streamlit as st
 
 from dashboard.inputs import set_choice, set_sections
-from dashboard.shared import (
-    actions,
-    choosing,
-    forms,
-    job_progress,
-    menu,
-    resources,
-    run_lists,
-    tables,
-    wording,
-)
+from dashboard.shared import actions, choosing, forms, job_progress, menu, resources, run_lists, tables, wording
 from dashboard.whatif import form, frontier_panel, panel, upgrade_panel
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError, StoreError
@@ -150,9 +140,8 @@ def _offer(request: EncodingRequest, *, again: bool) -> None:
             "This takes seconds for the bundled model, or minutes for a large one without a GPU. The result is cached."
         )
         label = "Compute again" if again else "Compute the embeddings"
-        if actions.button(
-            label, key=PREFIX + "read", type="primary", icon=":material/download_for_offline:"
-        ) and actions.perform(resources.service().start_job, ENCODING, request.key, request.as_json()):
+        pressed = actions.button(label, key=PREFIX + "read", type="primary", icon=":material/download_for_offline:")
+        if pressed and actions.perform(resources.service().start_job, ENCODING, request.key, request.as_json()):
             st.rerun()
 
 

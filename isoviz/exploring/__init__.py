@@ -11,7 +11,7 @@
     points.py       tables that describe a cloud's points; the nearest points
     outputs.py      I1, I2 and row lengths of the head or vocabulary
     results.py      reading a finished view
-    maps.py         a cloud in two or three dimensions: layouts, clusters, the points inside a line
+    maps.py         a cloud in two or three dimensions: layouts, the points inside a line
     encoders.py     models by name, including those of finished runs
 
 Nothing here imports torch or umap before a worker starts to compute.

@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isoviz.errors import InputError
-from isoviz.exploring.points import METRICS, Metric
 from isoviz.metrics.cloud import draw, resolution
 from isoviz.metrics.sample import Sample
 
 Kind = Literal["pca", "umap"]
 KINDS: Final[tuple[Kind, ...]] = ("pca", "umap")
+Metric = Literal["cosine", "euclidean"]
+METRICS: Final[tuple[Metric, ...]] = ("cosine", "euclidean")
 FEWEST_POINTS: Final = 5
 MOST_POINTS: Final = 200_000
 MOST_FITTED: Final = 20_000
@@ -222,60 +223,6 @@ class _Counter:
 
     def flush(self) -> None:
         """No-op."""
-
-
-# ------------------------------------------------------------------------------------------------- clusters
-
-MOST_CLUSTERED: Final = 5_000
-"""Most points clustered by HDBSCAN; other points join the cluster of the nearest clustered point."""
-WORDS: Final = 3
-_FEWEST_CLUSTERED: Final = 20
-
-
-def clusters(coordinates: NDArray[np.floating]) -> NDArray[np.int64]:
-    """(n,) cluster of each point of a map (n, k), the largest cluster first; −1 for points outside all clusters.
-
-    These are clusters of the map, not of the space, and depend on the gaps that UMAP creates. The smallest has 4 % of the points.
-
-    Source: Campello, Moulavi & Sander 2013 (HDBSCAN), by scikit-learn.
-    """
-    from scipy.spatial import KDTree
-    from sklearn.cluster import HDBSCAN
-
-    n = len(coordinates)
-    if n < _FEWEST_CLUSTERED:
-        return np.full(n, -1)
-    clustered_points = draw(n, MOST_CLUSTERED, 0)
-    points = coordinates[clustered_points].astype(np.float64)
-    found = HDBSCAN(min_cluster_size=max(5, len(clustered_points) // 25), copy=True).fit_predict(points)
-    _, counts = np.unique(found[found >= 0], return_counts=True)
-    ranks = np.append(np.argsort(np.argsort(-counts, kind="stable")), -1)  # −1 (no cluster) stays −1
-    nearest = np.arange(n) if n == len(clustered_points) else KDTree(points).query(coordinates)[1]
-    labels: NDArray[np.int64] = ranks[found[nearest]].astype(np.int64)
-    return labels
-
-
-def distinguishing_words(texts: Sequence[str], labels: NDArray[np.int64]) -> list[str]:
-    """For each cluster, the words with the largest c-TF-IDF: `word, word, word`; empty if it has no words.
-
-    The weight of word t in cluster c is tf(t, c) · log(1 + A / f(t)), with its share of the cluster's words, the average number of
-    words per cluster, and its total number of occurrences.
-
-    Source: Grootendorst 2022 (BERTopic), equation 2.
-    """
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    count = int(labels.max(initial=-1)) + 1
-    joined = [" ".join(texts[int(place)] for place in np.flatnonzero(labels == label)) for label in range(count)]
-    vectorizer = CountVectorizer()
-    try:
-        counted = vectorizer.fit_transform(joined).toarray().astype(np.float64)
-    except ValueError:  # no words: texts contain only numbers and symbols, or there are no clusters
-        return [""] * count
-    sizes, words = counted.sum(axis=1), vectorizer.get_feature_names_out()
-    weights = counted / np.maximum(sizes, 1)[:, None] * np.log1p(sizes.mean() / counted.sum(axis=0))
-    best = np.argsort(-weights, axis=1, kind="stable")[:, :WORDS]
-    return [", ".join(words[place] for place in row if weights[label, place] > 0) for label, row in enumerate(best)]
 
 
 # ------------------------------------------------------------------------------------------- points inside a line

@@ -109,7 +109,10 @@ def compute(
                 progress=_part(tell, _READING, "rows"),
             )
         except IsoVizError as error:
-            raise _with_request_field(error) from None
+            if error.field != "max_eval":  # the command line's name of the number of rows
+                raise
+            message = str(error).replace("max_eval", "max_rows", 1)
+            raise InputError(message, field="max_rows", advice=error.advice) from None
         tokenizer = load_tokenizer(encoder)
         scored = run is not None and run.task == request.task and run.scores_rows
         logits = run.logits(texts, request.max_length) if run is not None and scored else None
@@ -247,8 +250,9 @@ def figures_of(
 ) -> dict[str, NDArray[Any]]:
     """The arrays of one cloud (n, d), see `arrays_of`. `sums`, from more points than the cloud, are used if given."""
     sample = Sample(cloud) if sums is None else sums
+    count, spectrum = min(EV_KEPT, *(cloud.shape if sums is None else (sample.d,))), sample.eigenvalues
     values: dict[str, NDArray[Any]] = {
-        "ev": _shares(sample, min(EV_KEPT, *(cloud.shape if sums is None else (sample.d,)))),
+        "ev": np.full(count, np.nan) if spectrum is None else cumulative_shares(spectrum, count),
         "sigma": sample.std.astype(np.float32),
         "mean": sample.mean.astype(np.float32),
         "cosine": cosine_counts(cloud, seed=seed),
@@ -274,11 +278,8 @@ def points_of(views: Views, table: pd.DataFrame, token_texts: list[str], seed: i
     """
     per_row = 2 * sum(cloud.shape[1] for cloud in views.clouds.values())
     rows = draw(views.rows, min(CLOUD_POINTS, max(1, CLOUD_BYTES // per_row)), seed)
-    sampled_tokens = draw(
-        len(token_texts),
-        max(1, CLOUD_BYTES // 3 // sum(2 * view.sample.shape[1] for view in views.tokens.values())),
-        seed,
-    )
+    per_token = 2 * sum(view.sample.shape[1] for view in views.tokens.values())
+    sampled_tokens = draw(len(token_texts), max(1, CLOUD_BYTES // 3 // per_token), seed)
     arrays = {array_name(*key, "cloud"): small(cloud[rows]) for key, cloud in views.clouds.items()}
     for layer, view in views.tokens.items():
         arrays[array_name(layer, "tokens", "cloud")] = small(view.sample[sampled_tokens])
@@ -309,11 +310,6 @@ def cosine_counts(cloud: NDArray[Any], *, seed: int = 0) -> NDArray[np.int64]:
     return counts.astype(np.int64)
 
 
-def _shares(sample: Sample, count: int) -> NDArray[np.float64]:
-    spectrum = sample.eigenvalues
-    return np.full(count, np.nan) if spectrum is None else cumulative_shares(spectrum, count)
-
-
 def _part(tell: Tell, share: tuple[int, int], units: str) -> Tell:
     """Map the progress of one part of the work to the total progress."""
     start, end = share
@@ -323,10 +319,3 @@ def _part(tell: Tell, share: tuple[int, int], units: str) -> Tell:
         tell(start + (end - start) * done // max(1, total), _TOTAL, text + count)
 
     return report
-
-
-def _with_request_field(error: IsoVizError) -> IsoVizError:
-    """Rename the field `max_eval` of the command line to `max_rows`."""
-    if error.field != "max_eval":
-        return error
-    return InputError(str(error).replace("max_eval", "max_rows", 1), field="max_rows", advice=error.advice)

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 """Version of the stored result. Raise it when old results could no longer be read correctly."""
-BINS: Final = 40
-FEW_ROWS: Final = 40
-"""Most rows for which every length is stored."""
 READINGS: Final = (
     Variant(),
     Variant(scale_free=True),
@@ -71,18 +68,12 @@ _WITHOUT: Final = (
 
 def measure(weights: NDArray[Any], tell: Callable[[int, int], None] | None = None) -> dict[str, Any]:
     """`rows` N and `d` of W (N, d); `pairs`: I1 and I2 for each of `READINGS`, None if undefined; `norms`: min, mean, median
-    and max of ‖w‖; `counts` and `edges` of their histogram; `each`: all lengths, for at most `FEW_ROWS` rows."""
+    and max of ‖w‖."""
     lengths = np.asarray(metrics.row_norms(weights), dtype=np.float64)
-    counts, edges = np.histogram(lengths, bins=BINS)
     i1_i2 = partitions(weights, READINGS, tell)
     pairs = [
-        {
-            "convention": reading.convention,
-            "scale_free": reading.scale_free,
-            "i1": pair[0] if pair else None,
-            "i2": pair[1] if pair else None,
-        }
-        for reading, pair in zip(READINGS, i1_i2, strict=True)
+        {"convention": reading.convention, "scale_free": reading.scale_free, "i1": i1, "i2": i2}
+        for reading, (i1, i2) in zip(READINGS, (pair or (None, None) for pair in i1_i2), strict=True)
     ]
     norms = {"min": lengths.min(), "mean": lengths.mean(), "median": np.median(lengths), "max": lengths.max()}
     return {
@@ -90,7 +81,4 @@ def measure(weights: NDArray[Any], tell: Callable[[int, int], None] | None = Non
         "d": int(weights.shape[1]),
         "pairs": pairs,
         "norms": {name: float(value) for name, value in norms.items()},
-        "counts": counts.tolist(),
-        "edges": edges.tolist(),
-        "each": lengths.tolist() if len(lengths) <= FEW_ROWS else None,
     }

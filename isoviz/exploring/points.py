@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -83,8 +83,6 @@ def packed(table: pd.DataFrame) -> NDArray[np.uint8]:
 
 # ----------------------------------------------------------------------------------------------- nearest points
 
-Metric = Literal["cosine", "euclidean"]
-METRICS: Final[tuple[Metric, ...]] = ("cosine", "euclidean")
 _AT_A_TIME: Final = 4_096
 
 
@@ -94,20 +92,18 @@ class Neighbours:
 
     Attributes:
         places: (k,) int64, indices in the cloud.
-        values: (k,) float64, cosine (largest first) or distance (smallest first).
+        cosines: (k,) float64.
     """
 
     places: NDArray[np.int64]
-    values: NDArray[np.float64]
+    cosines: NDArray[np.float64]
 
 
-def nearest(
-    points: NDArray[np.floating], to: ArrayLike, *, metric: Metric = "cosine", k: int = 10, leave_out: int | None = None
-) -> Neighbours:
-    """The k points of a cloud (n, d) nearest to one point (d,).
+def nearest(points: NDArray[np.floating], to: ArrayLike, *, k: int = 10, leave_out: int | None = None) -> Neighbours:
+    """The k points of a cloud (n, d) nearest to one point (d,) by cosine.
 
-    Computed in float64, block by block; ties are in order of index. Zero vectors have no direction: for the cosine they are
-    left out, and a zero `to` has no neighbours.
+    Computed in float64, block by block; ties are in order of index. Zero vectors have no direction: they are left out,
+    and a zero `to` has no neighbours.
 
     Args:
         leave_out: index of a point to exclude, such as `to` itself if it is in the cloud.
@@ -116,14 +112,11 @@ def nearest(
     distances = np.empty(len(points))
     for start in range(0, len(points), _AT_A_TIME):
         block = points[start : start + _AT_A_TIME].astype(np.float64)
-        if metric == "euclidean":
-            distances[start : start + _AT_A_TIME] = np.linalg.norm(block - query, axis=1)
-        else:
-            lengths = np.linalg.norm(block, axis=1) * np.linalg.norm(query)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                distances[start : start + _AT_A_TIME] = np.where(lengths > 0, -(block @ query) / lengths, np.inf)
+        lengths = np.linalg.norm(block, axis=1) * np.linalg.norm(query)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            distances[start : start + _AT_A_TIME] = np.where(lengths > 0, -(block @ query) / lengths, np.inf)
     if leave_out is not None:
         distances[leave_out] = np.inf
     order = np.argsort(distances, kind="stable")[: max(0, k)]
     order = order[np.isfinite(distances[order])]
-    return Neighbours(order, np.clip(-distances[order], -1.0, 1.0) if metric == "cosine" else distances[order])
+    return Neighbours(order, np.clip(-distances[order], -1.0, 1.0))

@@ -117,7 +117,7 @@ def key_of(request: ViewRequest, source: ModelSource | None, rows: Rows) -> str:
     content = {
         "format": FORMAT,
         "isoviz": isoviz.__version__,
-        "model": _model(source),
+        "model": "" if source is None else f"hub:{source.name}" if source.kind == "hub" else source.fingerprint,
         "tokenizer": "" if source is None else reading_files(source),
         "task": request.task,
         "data": rows.fingerprint,
@@ -131,12 +131,6 @@ def key_of(request: ViewRequest, source: ModelSource | None, rows: Rows) -> str:
         **({"dtype": request.dtype} if request.dtype != "auto" else {}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
-
-
-def _model(source: ModelSource | None) -> str:
-    if source is None:
-        return ""
-    return f"hub:{source.name}" if source.kind == "hub" else source.fingerprint
 
 
 def reading_files(source: ModelSource) -> str:

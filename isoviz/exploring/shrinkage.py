@@ -35,8 +35,7 @@ class Target:
 
     Attributes:
         streams: layer → running sums over its tokens.
-        facts: JSON-ready: `zeta`; on the training rows: `split`, `rows`, `rows_in_split`, `seed`, `shared` (also read by the view)
-            and `truncated`; `tokens` per layer; `words`, everything as a sentence.
+        facts: JSON-ready: `words`, which say in a sentence how ζ, tokens and training rows were chosen.
     """
 
     streams: Mapping[int, CovarianceAccumulator]
@@ -76,18 +75,7 @@ def target(request: ViewRequest, count: int, views: Views, read: Callable[[NDArr
         note += f", the view's own split: the view contains {shared:,} of them"
     if training_views.truncated:
         note += f"; {training_views.truncated:,} of the training rows were cut at {training_views.max_length} tokens"
-    facts = {
-        "zeta": REPORTED_ZETA,
-        "split": "train",
-        "rows": len(rows),
-        "rows_in_split": count,
-        "seed": request.seed,
-        "shared": shared,
-        "truncated": training_views.truncated,
-        "tokens": tokens,
-        "words": note,
-    }
-    return Target(streams, facts)
+    return Target(streams, {"words": note})
 
 
 def without(records: Iterable[CloudRecord], reason: str) -> list[CloudRecord]:
@@ -119,11 +107,11 @@ def together(views: Views, shrinkage_target: Target, *, split: str) -> CloudReco
 
 
 def _reading(cloud: CovarianceAccumulator, training: CovarianceAccumulator, shrinkage_target: Target) -> Reading:
-    sample = cloud.sample(shrinkage_cov=training.covariance, zeta=shrinkage_target.facts["zeta"])
+    sample = cloud.sample(shrinkage_cov=training.covariance, zeta=REPORTED_ZETA)
     reading = reading_of(metrics.get(MEASURE), sample)
     provenance = {
         "note": f"is taken with {shrinkage_target.facts['words']}",
-        "settings": {"zeta": shrinkage_target.facts["zeta"]},
+        "settings": {"zeta": REPORTED_ZETA},
     }
     return reading if reading.undefined else reading.model_copy(update=provenance)
 

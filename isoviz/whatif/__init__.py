@@ -8,9 +8,8 @@
     engine.py      the numbers of a run's cloud or of any vectors: instant ones, and slow ones in the background
     curves.py      a read-out and IsoScore over one parameter
     layer.py       IsoLayer trained on cached vectors
-    export.py      a chain as a matrix or as a sentence-transformers model
+    export.py      a chain as Python code, as a matrix or as a sentence-transformers model
     scheduler.py   the order of computations when many users move sliders at once
-    notebook.py    the page's numbers as Python code
 
 `isoviz.posthoc` defines how a transform acts on a cloud (`FactoredCloud`).
 Nothing here imports torch before an encoder or an IsoLayer is run.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -65,12 +65,10 @@ class Step:
     @property
     def in_training(self) -> InTraining | str:
         """The equivalent training method with all its parameters, or the reason why there is none."""
-        equivalent = self.kind.in_training(self.params)
+        equivalent: InTraining | str = self.kind.in_training(self.params)
         if isinstance(equivalent, str):
             return equivalent
-        return InTraining(
-            equivalent.method, methods.check_params(equivalent.method, equivalent.params), equivalent.note
-        )
+        return replace(equivalent, params=methods.check_params(equivalent.method, equivalent.params))
 
     def make(self) -> posthoc.CataloguedTransform:
         """The transform, not fitted. Not for steps that need labels."""

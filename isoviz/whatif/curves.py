@@ -38,11 +38,9 @@ class Axis:
     def moved(self, steps: Sequence[Step], value: float) -> tuple[Step, ...]:
         """The chain with that value."""
         old = steps[self.place]
-        params = {**old.params.model_dump(), self.name: int(value) if self._whole(old) else value}
+        whole = type(old.params).model_fields[self.name].annotation in (int, int | None)
+        params = {**old.params.model_dump(), self.name: int(value) if whole else value}
         return (*steps[: self.place], chains.step(old.slug, **params), *steps[self.place + 1 :])
-
-    def _whole(self, step: Step) -> bool:
-        return type(step.params).model_fields[self.name].annotation in (int, int | None)
 
 
 @dataclass(frozen=True)
@@ -103,12 +101,6 @@ def best(points: Sequence[CurvePoint], slug: str) -> CurvePoint | None:
     having = [point for point in points if point.readout is not None]
     falls = CATALOGUE[slug].aim == "down"
     return min(having, key=lambda point: (point.readout or 0.0) * (1 if falls else -1), default=None)
-
-
-def raised(points: Sequence[CurvePoint]) -> tuple[int, int, int]:
-    """How many points raise the read-out, how many raise it significantly, and how many lower it significantly."""
-    outcomes = [point.change.outcome for point in points]
-    return sum((point.change.value or 0.0) > 0 for point in points), outcomes.count("higher"), outcomes.count("lower")
 
 
 def axes(steps: Sequence[Step], d: int) -> list[Axis]:

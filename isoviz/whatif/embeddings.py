@@ -223,7 +223,9 @@ def compute(request: EncodingRequest, report: Report) -> tuple[dict[str, Any], d
     arrays["weight"] = output.weight.detach().cpu().double().numpy()
     bias = output.weight.new_zeros(len(output.weight)) if output.bias is None else output.bias  # a decoder has none
     arrays["bias"] = bias.detach().cpu().double().numpy()
-    arrays["texts"] = _packed(frames["validation"], task.columns)
+    texts = frames["validation"][list(task.columns)].agg(" ⏐ ".join, axis=1).tolist()
+    # as the bytes of a JSON list, because a result's file holds only arrays
+    arrays["texts"] = np.frombuffer(json.dumps(texts, ensure_ascii=False).encode(), dtype=np.uint8)
     values = task_metrics.compute(
         task.metrics, arrays["validation.labels"], arrays["validation.predicted"], kind=task.kind
     )
@@ -291,12 +293,6 @@ def _sampled(frame: pd.DataFrame, limit: int) -> pd.DataFrame:
     if limit >= len(frame):
         return frame
     return frame.iloc[np.sort(np.random.default_rng(0).choice(len(frame), size=limit, replace=False))]
-
-
-def _packed(frame: pd.DataFrame, columns: tuple[str, ...]) -> NDArray[np.uint8]:
-    """The texts as the bytes of a JSON list, because a result's file holds only arrays."""
-    texts = frame[list(columns)].agg(" ⏐ ".join, axis=1).tolist()
-    return np.frombuffer(json.dumps(texts, ensure_ascii=False).encode(), dtype=np.uint8)
 
 
 def _work(job: Job) -> None:

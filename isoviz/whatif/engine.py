@@ -28,7 +28,7 @@ from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.metrics.spectrum import cumulative_shares
 from isoviz.posthoc.directions import peak_signs
 from isoviz.posthoc.export import require_affine
-from isoviz.posthoc.factored import FactoredCloud, Kind
+from isoviz.posthoc.factored import FactoredCloud
 from isoviz.posthoc.groups import Groups
 from isoviz.readouts import cosines, labels, reading
 from isoviz.readouts.cosines import Cosines
@@ -55,7 +55,7 @@ def instant_metrics() -> list[Metric]:
         if metric.from_sums
         and not metric.inputs
         and "rotation" in metric.unchanged_by
-        and _needs_no_second_spectrum(metric)
+        and (metric.cost == "closed form" or (metric.cost == "eigenvalues" and "shift" in metric.unchanged_by))
     ]
 
 
@@ -67,15 +67,8 @@ def slow_metrics() -> list[Metric]:
 
 def _numbers() -> list[Metric]:
     """Metrics that give one number for independent points, with inputs that a chain can supply."""
-    return [
-        metric
-        for metric in metrics.catalogue().values()
-        if metric.in_runs and ("rows" in metric.kinds or metric.inputs)
-    ]
-
-
-def _needs_no_second_spectrum(metric: Metric) -> bool:
-    return metric.cost == "closed form" or (metric.cost == "eigenvalues" and "shift" in metric.unchanged_by)
+    every = metrics.catalogue().values()
+    return [metric for metric in every if metric.in_runs and ("rows" in metric.kinds or metric.inputs)]
 
 
 Splits = tuple[Groups | None, Groups | None]
@@ -188,7 +181,8 @@ class WhatIf:
             NotReadyError: a layer must be trained first, or, without `build`, a slow image must be computed.
         """
         if self._start is None:
-            self._start = self._stored("", self._from_points, build)
+            train, rows = (np.asarray(split, np.float64) for split in (self.train, self.validation))
+            self._start = self._stored("", lambda: FactoredCloud.of_points(train, rows, self.resolution), build)
         cloud = self._start
         for number, step in enumerate(steps):
             with _naming(step):
@@ -206,10 +200,6 @@ class WhatIf:
             composed, points = composed.then(step_map), step_map.of_points(points)
         return composed
 
-    def _from_points(self) -> FactoredCloud:
-        train, validation = (np.asarray(split, np.float64) for split in (self.train, self.validation))
-        return FactoredCloud.of_points(train, validation, self.resolution)
-
     def _advanced(self, cloud: FactoredCloud, step: Step, before: str, build: bool) -> FactoredCloud:
         coordinates = step.kind.coordinates
         if coordinates is None:
@@ -217,14 +207,9 @@ class WhatIf:
             make = functools.partial(_moved, step, transform, cloud, fitted, self.groups)
             return self._stored(f"{before}~{step.text}", make, build)
         if not cloud.has(coordinates):
-            cloud = self._along(coordinates, cloud, before, build)
+            turn = functools.partial(cloud.along, coordinates)
+            cloud = turn() if cloud.has_cached(coordinates) else self._stored(f"{before}|{coordinates}", turn, build)
         return _titled(step, cloud, step.make().act(cloud))
-
-    def _along(self, coordinates: Kind, cloud: FactoredCloud, before: str, build: bool) -> FactoredCloud:
-        if cloud.has_cached(coordinates):
-            return cloud.along(coordinates)
-
-        return self._stored(f"{before}|{coordinates}", lambda: cloud.along(coordinates), build)
 
     def _stored(self, key: str, make: Callable[[], FactoredCloud], build: bool) -> FactoredCloud:
         image: FactoredCloud | None = IMAGES.get((self._images, key), make if build else None)
@@ -336,8 +321,8 @@ class WhatIf:
         yield
         comparisons = self._compared(steps, first, slow)
         places, shares = _map(cloud)
-        if first is not None:
-            places = _with_signs_of(places, first.map)
+        if first is not None:  # the arbitrary signs for which the map resembles the one without transform
+            places = places * np.where((places * first.map).sum(axis=0) < 0, np.float32(-1), np.float32(1))
         yield
         inputs = {"shrinkage_cov": cloud.train_covariance, "zeta": REPORTED_ZETA}
         image = Sample(cloud.image(cloud.validation), inputs=inputs)
@@ -483,12 +468,6 @@ def _map(cloud: FactoredCloud) -> tuple[NDArray[np.float32], tuple[float, float]
     shares = (strongest[0] / total, strongest[1] / total) if total > 0 else (0.0, 0.0)
     places = centred @ top
     return (places * peak_signs(places)).astype(np.float32), shares  # a solver's signs differ between processors
-
-
-def _with_signs_of(places: NDArray[np.float32], before: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Choose the arbitrary signs of principal components so that the map resembles the one without transform."""
-    signs = np.where((places * before).sum(axis=0) < 0, -1.0, 1.0)
-    return (places * signs).astype(np.float32)
 
 
 def _finite(value: Any) -> float | None:

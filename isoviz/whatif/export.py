@@ -6,6 +6,7 @@ that embedded them, and the chain (`isoviz.posthoc.export`).
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
@@ -72,6 +73,45 @@ def matrix_of(engine: WhatIf, steps: Sequence[Step], full: Full | None = None) -
         split = "the documents" if searches else f"of {source.vectors.n:,}, drawn with seed 0"
         made_by = ", ".join(f"{name} {facts[name]}" for name in _MADE_BY if facts.get(name) is not None)
     return engine.affine(steps), Origin(chain, data, key, len(engine.train), split, made_by, effects)
+
+
+def python(engine: WhatIf, steps: Sequence[Step]) -> str:
+    """Code for a notebook that prints the page's numbers: IsoScore before and after, and the read-outs."""
+    names = ", ".join(["chain", *sorted({step.slug for step in steps if step.kind.needs != "labels"})])
+    transform = f"transform = chain([{', '.join(step.source for step in steps)}])"
+    cloud = engine.source
+    if isinstance(cloud, Embeddings):
+        keeps_width, metric, run = False, cloud.facts["primary"], cloud.facts["run"]
+        argument = "" if cloud.cloud == "head" else f', cloud="{cloud.cloud}"'
+        frozen = "# the frozen head cannot read fewer dimensions"
+        d = engine.train.shape[1]
+        with contextlib.suppress(InputError):  # the step cannot be fitted, and the page reports it
+            keeps_width = all(step.kind.needs == "labels" or step.make().image_width(d) == d for step in steps)
+        if keeps_width:
+            frozen = f'print("{metric}, frozen head", cloud.frozen_metric(cloud.validation), "->", cloud.frozen_metric(after))'
+        return f"""from isoviz import metrics
+from isoviz.posthoc import {names}
+from isoviz.whatif import embeddings
+
+cloud = embeddings("{run}"{argument})
+{transform}.fit(cloud.train)
+train, after = transform.transform(cloud.train), transform.transform(cloud.validation)
+print("IsoScore", metrics.isoscore(cloud.validation), "->", metrics.isoscore(after))
+{frozen}
+print("{metric}, refitted head", cloud.refitted_metric(cloud.train, cloud.validation), "->", cloud.refitted_metric(train, after))"""
+    fit, rows = (
+        (", cloud.groups[0]", ", cloud.groups[1]") if any(step.kind.needs == "groups" for step in steps) else ("", "")
+    )
+    return f"""from isoviz import metrics, readouts, vectors
+from isoviz.posthoc import {names}
+from isoviz.readouts.division import divide
+
+cloud = divide(vectors.load("{engine.key}"))
+{transform}.fit(cloud.train{fit})
+after = transform.transform(cloud.validation{rows})
+print("IsoScore", metrics.isoscore(cloud.validation), "->", metrics.isoscore(after))
+for result in readouts.compare(cloud.validation, after, cloud.annotations):
+    print(result.readout.title, result.before, result.after, result.difference, result.verdict)"""
 
 
 def effects_of(engine: WhatIf, measured: Sequence[Comparison], rows_note: str = "") -> tuple[Effect, ...]:

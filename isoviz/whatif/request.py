@@ -60,9 +60,8 @@ class EncodingRequest:
     @property
     def key(self) -> str:
         """Thirty-two hex digits: equal for the same run, the same content of its checkpoint and the same rows."""
-        return _key(
-            what="encoding", run=self.run, checkpoint=fingerprint(Path(self.checkpoint)), rows=self.rows, format=FORMAT
-        )
+        checkpoint = fingerprint(Path(self.checkpoint))
+        return _key(what="encoding", run=self.run, checkpoint=checkpoint, rows=self.rows, format=FORMAT)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -102,6 +101,10 @@ def encoded(
         parts = {side: np.flatnonzero(columns["group"] == side) for side in (DOCUMENT, QUERY)}
     texts, found, began, done = columns["text"].to_numpy(), [], time.perf_counter(), 0
     for prompt, rows in parts.items():
+
+        def told(read: int, _: int, words: str, before: int = done) -> None:
+            report(before + read, len(columns), words)
+
         views = extract.layer_views(
             source,
             [texts[rows].tolist()],
@@ -109,7 +112,7 @@ def encoded(
             layers="last" if layer is None else [layer],
             max_length=_LONGEST,
             prompt=prompt,
-            progress=functools.partial(_further, report, done, len(columns)),
+            progress=told,
         )
         ((at, _),) = views.clouds
         found.append(views.points(at, pooling))
@@ -128,11 +131,6 @@ def encoded(
         facts["milliseconds"] = round(1000 * (time.perf_counter() - began) / len(columns), 3)
     kept = text_set.pairs, text_set.relation, text_set.name
     return VectorSet(points, columns, *kept, facts, text_set.labels_first, text_set.notes)
-
-
-def _further(report: Callable[[int, int, str], None], before: int, count: int, done: int, _: int, words: str) -> None:
-    """Report progress after other texts."""
-    report(before + done, count, words)
 
 
 def _work(job: Job) -> None:

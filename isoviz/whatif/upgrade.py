@@ -20,11 +20,8 @@ PARTS: Final = ("mapped", "old", "gain")
 
 def recalls(result: Upgrade) -> dict[str, dict[str, Any]]:
     """Recall@10 with its 95 % interval and number of rows, for each of `PARTS`."""
-    return {
-        name: {"value": one.value, "low": one.low, "high": one.high, "n": one.n}
-        for name in PARTS
-        for one in [getattr(result, name)]
-    }
+    parts = {name: getattr(result, name) for name in PARTS}
+    return {name: {part: getattr(one, part) for part in ("value", "low", "high", "n")} for name, one in parts.items()}
 
 
 def map_file(result: Upgrade, kind: Map, old: str, new: str, n: int) -> bytes:

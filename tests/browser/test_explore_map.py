@@ -156,7 +156,7 @@ def test_lasso_own_sentence_address_and_files(server: Server, open_tab: OpenTab,
         page.locator(".ivz-map-plot .modebar-btn[data-title='Picture (SVG)']").click()
     picture = tmp_path / "map.svg"
     got.value.save_as(picture)
-    about = f"demo/tiny-bert · demo/acceptability · validation · layer 4 · cls · {ROWS} points, d = 128"
+    about = f"demo/tiny-bert · demo/acceptability · validation · layer 4, cls, {ROWS} points, d = 128"
     assert about in picture.read_text() and page.get_by_text(about).count() == 0
     assert picture.read_text().lstrip().startswith("<svg") and got.value.suggested_filename.startswith(
         "explore-demo-tiny-bert"

@@ -62,8 +62,3 @@ def test_a_link_plays_it_at_once_and_it_can_be_ended(server: Server, open_tab: O
     assert losses(page) < recorded.total
     page.get_by_role("button", name="Show the full run").click()
     wait_for_points(page, "loss", "total loss", recorded.total)
-
-    page.get_by_role("button", name="Replay a recorded run").click()
-    page.get_by_role("button", name="Play", exact=True).click()
-    page.wait_for_url("**replay=1**")
-    expect(page.locator(".ivz-status").first).to_have_text("replay")

@@ -47,11 +47,10 @@ def test_the_address_hides_them_from_the_start(open_page: OpenPage, page: str) -
     assert "Example:" not in texts(app) + " ".join(frames(app))
 
 
-def test_one_click_on_home_hides_them(open_page: OpenPage) -> None:
+def test_the_switch_hides_them(open_page: OpenPage) -> None:
     app = open_page("home")
-    app.button("home_hide_examples").click().run()
+    app.toggle(examples.KEY).set_value(False).run()
     assert not app.exception and "No run yet" in texts(app)
-    assert app.toggle(examples.KEY).value is False
     app.toggle(examples.KEY).set_value(True).run()
     assert "Example runs" in [element.value for element in app.header]
 

@@ -108,16 +108,6 @@ def test_first_directions_get_room_on_a_logarithmic_axis() -> None:
     assert short.layout.xaxis.range == figure.layout.xaxis.range  # both in powers of ten
 
 
-def test_few_rows_of_an_output_matrix_are_bars_and_many_a_histogram() -> None:
-    generator = np.random.default_rng(0)
-    few, many = (outputs.measure(generator.normal(size=(count, 6))) for count in (3, 400))
-    bars, mean = figures.row_lengths(few, ["<b>", "no", "maybe"]).data
-    assert list(bars.x) == ["&lt;b&gt;", "no", "maybe"] and list(bars.y) == few["each"]
-    assert f"{few['norms']['mean']:.4g}" in mean.name
-    bars, _ = figures.row_lengths(many, []).data
-    assert sum(bars.y) == 400
-
-
 def test_table_of_the_output_matrix_has_both_conventions_at_both_scales() -> None:
     weights = np.random.default_rng(0).normal(size=(50, 6))
     shown = sections.output_table(outputs.measure(weights))
@@ -208,13 +198,3 @@ def test_marked_points_stand_out_and_no_point_is_lost(dimensions: int) -> None:
     assert all(trace.marker.opacity < 0.2 for trace in faint)
     scale = drawn(pd.Series(np.arange(20.0), name="length"), 20, dimensions, marked=np.arange(20) < 5)
     assert [trace.marker.color.tolist() for trace in scale.data] == [list(range(5, 20)), list(range(5))]
-
-
-def test_clusters_are_named() -> None:
-    places = np.array([[0.0, 0], [1, 0], [9, 9], [5, 5]])
-    names = pd.Series(["1: cat", "1: cat", "2: dog", map_figure.NO_CLUSTER])
-    figure = map_figure.cloud_map(places, ["x", "y"], names, ["a"] * 4, named=True)
-    alone, first, second, labels = figure.data
-    assert (alone.name, alone.marker.color) == (map_figure.NO_CLUSTER, map_figure._OTHER_COLOUR)
-    assert (first.name, second.name) == ("1: cat", "2: dog")
-    assert list(labels.text) == ["1: cat", "2: dog"] and list(labels.x) == [0.5, 9]

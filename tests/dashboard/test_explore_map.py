@@ -13,7 +13,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard.explore import point_map, sections
+from dashboard.explore import sections
 from isoviz.access.service import Service
 from isoviz.exploring import maps, measuring, similarity
 from isoviz.exploring.jobs import SENTENCES
@@ -123,12 +123,12 @@ def test_every_point_is_drawn_where_pca_puts_it_and_pictures_name_their_cloud(op
     source = "demo/tiny-bert · demo/acceptability · validation · "
     about = {data["name"].split("-validation-")[-1]: data["about"] for data in components(page) if "about" in data}
     assert len(about) == 7
-    assert about.pop("pca-layer1-mean") == source + "layer 1 · mean · 24 points, d = 128"
+    assert about.pop("pca-layer1-mean") == source + "layer 1, mean, 24 points, d = 128"
     of_tokens = view.entry(1, "tokens").n
     assert about.pop("profile-layer1-mean") == (
         f"{source}layers 0 to 4 · cls: n = 24; mean: n = 24; tokens: n = {of_tokens} · d = 128"
     )
-    assert set(about.values()) == {source + "layer 1 · mean · n = 24, d = 128"}
+    assert set(about.values()) == {source + "layer 1, mean, n = 24, d = 128"}
 
 
 def test_line_in_the_address_selects_and_a_point_has_its_neighbours(opened: Opened, view: ViewResult) -> None:
@@ -168,9 +168,6 @@ def test_own_sentences_are_placed_with_their_neighbours(
         and table["yours"].iloc[0] == "1. the dog sleeps"
         and table["yours"].iloc[3] == "2. the cats sleep"
     )
-    nearest = np.argmin(np.linalg.norm(view.points(4, "cls") - points[0], axis=1))
-    page.segmented_control(key="explore_own_near").set_value("euclidean").run()
-    assert page.dataframe[0].value["row"].iloc[0] == nearest
 
     long = opened(explore_own="word " * 2_000)
     assert errors(long) == [] and "Only the first 2,000 of 10,000 characters are used." in texts(long)
@@ -293,10 +290,7 @@ def test_views_side_by_side_on_the_same_axes(opened: Opened, view: ViewResult) -
     assert first["xaxis"]["range"] == other["xaxis"]["range"]
     key = view.folder.name
     clouds = [f"isoviz/views/{key}/4/cls", f"isoviz/views/{key}/1/mean"]
-    assert [(data["arrays"], data["order"]) for data in matrices(page)] == [(cloud, None) for cloud in clouds]
-    page.segmented_control(key="explore_order").set_value("as in view 1").run()
-    assert errors(page) == []
-    assert [data["order"] for data in matrices(page)] == [None, clouds[0]]
+    assert [data["arrays"] for data in matrices(page)] == clouds
     forms_named = [place.value for place in page.markdown if place.value in ("**View 1**", "**View 2**")]
     assert forms_named[:2] == ["**View 1**", "**View 2**"]
     page = opened(explore_views="2", explore_tab="All numbers", **second)
@@ -346,10 +340,3 @@ def test_the_same_in_python(opened: Opened, view: ViewResult) -> None:
     figure = json.loads(figures(page)[0]["figure"])
     x = np.concatenate([numbers(trace, "x") for trace in figure["data"]])
     np.testing.assert_allclose(np.sort(names["coordinates"][:, 0]), np.sort(x), rtol=1e-5)
-
-
-def test_clusters_live_in_the_address(opened: Opened) -> None:
-    page = opened(explore_colour=point_map.CLUSTERS, explore_pooling="mean")
-    assert errors(page) == [] and "of the map, not of the space" in texts(page)
-    traces = json.loads(figures(page)[0]["figure"])["data"]
-    assert sum(len(numbers(trace, "x")) for trace in traces if trace["type"] == "scattergl") == ROWS

@@ -240,8 +240,7 @@ def test_a_number_tells_on_how_many_points_it_was_taken(opened: Opened, kept_vie
 
     facts = {**kept_view.facts, "token_sample": 30}
     write_json(kept_view.folder / FACTS, facts)
-    note = "The matrix uses a random sample of 30 of these points; the mean uses all."
-    assert note in texts(opened(**more))
+    assert "the matrix uses a random sample of 30 of these points" in texts(opened(**more))
     some = cloud("head", 5184, 4).with_readings({"twonn": Reading(value=3.0, points=2000)})
     assert numbers.points_of(some, "twonn") == "2,000 of 5,184"
     assert numbers.points_of(cloud("head", 5184, 4), "twonn") == "5,184"  # of a measure that is still pending
@@ -258,7 +257,6 @@ def test_limits_of_the_numbers_are_stated_beside_them(opened: Opened, kept_view:
     assert note not in texts(page) and "How far the centre of the cloud lies from the origin" in texts(page)
     entry = cloud("head", 2, 4, isoscore=0.5).with_readings({"twonn": Reading(undefined="it needs at least 3")})
     assert numbers.notes_on(entry, "twonn") == ["intrinsic dimension (TwoNN) is undefined: it needs at least 3"]
-    assert numbers.notes_on(entry, "hubness") == ["hubness was added after this was measured"]
 
 
 def test_isoscore_star_of_every_layer_and_of_all_together(opened: Opened, kept_view: ViewResult) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import streamlit as st
 
 from dashboard.explore import similarity
 from dashboard.explore.form import Pane
@@ -38,20 +37,8 @@ def test_vectors_of_the_same_ids_are_compared_row_by_row() -> None:
     first, second = ((*similarity._place(each), (0,)) for each in (one, other))
     np.testing.assert_allclose(similarity._computed(first, second, "CKA", "id"), 1, atol=1e-6)
     np.testing.assert_allclose(similarity._computed(first, second, "Shared neighbours", "id"), 1)
-    results.STORE.forget(second[0])
-    with pytest.raises(KeyError):
-        similarity._clouds(*second)
 
 
 @pytest.mark.parametrize("ids", [None, np.char.add("x", IDS)], ids=["no ids", "other ids"])
 def test_other_sets_are_not_compared(ids: Any) -> None:
     assert similarity._pairs([shown(POINTS, IDS), shown(POINTS + 1, ids)]) == []
-
-
-def test_a_view_that_is_gone_is_a_caption(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = shown(POINTS - 1, IDS)
-    results.STORE.forget(one.view.folder.name)
-    captions: list[str] = []
-    monkeypatch.setattr(st, "caption", captions.append)
-    similarity._matrix(one, one, "CKA")
-    assert captions == ["This view is no longer cached. Run Analyse again."]

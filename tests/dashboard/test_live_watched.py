@@ -128,7 +128,7 @@ def test_the_examples_are_real_trainings_and_are_hidden_with_the_others(
     watch = train(name="own")
     assert "**own**" in texts(open_page("live")) and "example" not in texts(open_page("live"))
     assert mounted(open_page("live", **menu.WATCHED))["runs"][0]["label"] == "own"
-    app.button(key="watched_hide_examples").click().run()
+    app.toggle(key="examples").set_value(False).run()
     assert not app.exception and watched.find(EXAMPLES[0]) is not None  # routes serve every visitor
     assert mounted(app)["runs"][0]["label"] == "own" and "example" not in texts(app)
     monkeypatch.setenv("ISOVIZ_EXAMPLES", "off")

@@ -79,7 +79,7 @@ def test_explore_with_one_view_and_with_two(
     second = {name.replace("explore_", "explore2_", 1): value for name, value in one.items()}
     alone = places(open_page("explore", **one))
     beside = places(open_page("explore", **one, **second, explore_views="2"))
-    assert {"explore2_pooling", "explore_axes"} < set(beside) and set(alone) < set(beside)
+    assert {"explore2_pooling", "explore2_layer"} < set(beside) and set(alone) < set(beside)
     assert moved(alone, beside) == []
 
 

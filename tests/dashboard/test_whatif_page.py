@@ -108,7 +108,7 @@ def test_numbers_figures_and_words_of_a_chain(runs: tuple[str, str], open_page: 
     assert "Head cloud (input of the output layer), n = 48 validation rows, d = 16" in words
     assert "No training method corresponds to" in words and "ZCA whitening: it needs the full covariance" in words
     kinds = {element.proto.label for element in page.get("download_button")}
-    files = {f"{table} ({kind})" for table in ("Numbers", "Both maps") for kind in ("CSV", "Parquet")}
+    files = {f"{table} ({kind})" for table in ("Numbers",) for kind in ("CSV", "Parquet")}
     assert kinds == {*files, "Save as one page"}
     row = Store(None).get(runs[0])
     source = f"{row.config.model} · glue/cola · validation · run {row.name} · head cloud · n = 48, d = 16 · "

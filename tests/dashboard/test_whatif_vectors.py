@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.components.lab import source as lab
 from dashboard.shared import menu
-from dashboard.whatif import drawing, panel, plots, sentences
+from dashboard.whatif import curves, drawing, panel, sentences
 from isoviz import vectors
 from isoviz.access.service import Service
 from isoviz.readouts import CATALOGUE, Comparison, cosines, division
@@ -247,7 +247,7 @@ def test_a_curve_has_intervals_around_its_values_and_a_line_for_no_transform() -
         CurvePoint(0.5, 0.7, Difference(0.2, 0.1, 0.4, 60, 1_000), None, None, None),
         CurvePoint(1.0, None, Difference(None, None, None, 60, 0), 0.4, 0.3, 0.5),
     ]
-    figure = plots.curve(points, "strength s", "nDCG", 0.5)
+    figure = curves.picture(points, "strength s", "nDCG", 0.5)
     readout, isoscore, none = figure.data
     assert list(readout.y) == [0.5, 0.7, None] and list(readout.x) == ["0", "0.5", "1"]
     assert readout.error_y.array[1] == pytest.approx(0.2) and readout.error_y.arrayminus[1] == pytest.approx(0.1)
@@ -257,8 +257,8 @@ def test_a_curve_has_intervals_around_its_values_and_a_line_for_no_transform() -
 
 def test_cosines_are_drawn_as_shares() -> None:
     shares = cosines.distribution(Image(RNG.normal(size=(40, 3))))
-    assert len(plots.cosines(shares, None).data) == 2
-    figure = plots.cosines(shares, shares)
+    assert len(drawing.cosines_figure(shares, None).data) == 2
+    figure = drawing.cosines_figure(shares, shares)
     assert [sum(trace.y) for trace in figure.data] == pytest.approx([1.0] * 4)
 
 

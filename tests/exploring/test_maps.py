@@ -1,4 +1,4 @@
-"""Maps: PCA by its definition, UMAP reproducible; clusters, density lines and the points inside a line on maps made by hand."""
+"""Maps: PCA by its definition, UMAP reproducible; density lines and the points inside a line on maps made by hand."""
 
 from __future__ import annotations
 
@@ -79,35 +79,6 @@ def test_axes_of_very_many_points_are_of_some_and_place_all(monkeypatch: pytest.
     assert len(projection.coordinates) == 1_000
     flat, solid, umap = (MapRequest(kind, size, 1_000) for kind, size in (("pca", 2), ("pca", 3), ("umap", 2)))
     assert [len(maps.sampled(1_000, request)) for request in (flat, solid, umap)] == [1_000, 300, 300]
-
-
-RANDOM = np.random.default_rng(0)
-GROUPS = [(0, 0, 120), (9, 0, 60), (0, 9, 30)]
-MAP = np.concatenate([RANDOM.normal((x, y), 0.5, size=(count, 2)) for x, y, count in GROUPS])
-TRUTH = np.repeat([0, 1, 2], [count for *_, count in GROUPS])
-
-
-def test_clusters_are_ordered_by_size_and_the_rest_has_none() -> None:
-    labels = maps.clusters(MAP)
-    for group in range(3):
-        assigned = labels[group == TRUTH]
-        assert set(assigned) <= {group, -1} and (assigned == group).mean() > 0.8
-    assert set(maps.clusters(MAP[:10])) == {-1}
-
-
-def test_points_beyond_the_sample_join_their_nearest_neighbour(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maps, "MOST_CLUSTERED", 100)
-    labels = maps.clusters(MAP)
-    assert len(labels) == len(MAP) and all(set(labels[group == TRUTH]) <= {group, -1} for group in range(3))
-
-
-def test_words_weigh_by_hand() -> None:
-    labels = np.array([0, 0, 1, -1])
-    words = maps.distinguishing_words(["the cat cat", "the cat", "the dog dog", "bird"], labels)
-    # cluster 0: cat 3/5 · log(1 + 4/3) > the 2/5 · log(1 + 4/3); the bird is in none
-    assert words == ["cat, the", "dog, the"]
-    assert maps.distinguishing_words(["! ?", "…"], np.array([0, 1])) == ["", ""]
-    assert maps.distinguishing_words(["cat"], np.array([-1])) == []
 
 
 def test_agrees_with_counting_crossings_one_by_one() -> None:

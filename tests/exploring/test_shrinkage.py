@@ -113,7 +113,7 @@ def test_a_view_of_the_training_split_says_what_it_shares(request_: ViewRequest)
     facts = compute(dataclasses.replace(request_, split="train"))
     drawn = np.random.default_rng((SEED, 1)).permutation(64)[:ROWS]
     shared = len(set(range(ROWS)) & set(drawn.tolist()))
-    assert 0 < shared < ROWS and facts["shrinkage"]["shared"] == shared
+    assert 0 < shared < ROWS
     source = f"the view's own split: the view contains {shared} of them"
     assert source in facts["shrinkage"]["words"]
 

@@ -18,7 +18,7 @@ from isoviz.errors import InputError
 from isoviz.exploring import encoders
 from isoviz.jobs import queue
 from isoviz.runs.store import Store
-from isoviz.whatif import chains, embeddings, notebook
+from isoviz.whatif import chains, embeddings, export
 from isoviz.whatif.embeddings import ENCODING, load
 from isoviz.whatif.engine import WhatIf, train_layer
 from isoviz.whatif.images import NotReadyError
@@ -144,7 +144,7 @@ def test_a_job_reads_in_a_process_of_its_own(runs):
 )
 def test_the_notebooks_lines_print_the_pages_numbers(runs, chain):
     steps = chains.read(chain)
-    source = notebook.source(WhatIf(embeddings(runs[0])), steps)
+    source = export.python(WhatIf(embeddings(runs[0])), steps)
     assert len(source.splitlines()) <= 10
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
