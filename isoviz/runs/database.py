@@ -135,7 +135,6 @@ class Database:
                 file = Path(str(self._url.database))
                 with suppress(FileExistsError):
                     os.close(os.open(file, os.O_CREAT | os.O_EXCL, 0o600))  # SQLite gives the mode to its other files
-                _require_database(file)
         except OSError as error:
             problem = f"{error.filename} is not a folder" if isinstance(error, FileExistsError) else error.strerror
             raise StoreError(f"cannot create the store's folder {self.folder}: {problem or error}") from error
@@ -227,16 +226,6 @@ def _parse(url: str) -> sa.URL:
         file = input_validation.path(str(parsed.database), "store")
         return parsed.set(drivername="sqlite+pysqlite", database=str(file))
     raise StoreError(f"a store cannot be '{parsed.drivername}' (allowed: a folder, sqlite:///FILE, postgresql://…)")
-
-
-def _require_database(file: Path) -> None:
-    """Raise `StoreError` for anything but a SQLite file or an empty one; devices and pipes are not opened."""
-    start = None
-    if file.is_file():
-        with file.open("rb") as stream:
-            start = stream.read(16)
-    if start not in (b"", b"SQLite format 3\0"):
-        raise StoreError(f"cannot open the store {file}: file is not a database")
 
 
 def _engine(url: sa.URL) -> sa.Engine:

@@ -81,12 +81,7 @@ class RayTasks:
             )
         try:
             ray.init(address, logging_level=logging.ERROR, log_to_driver=False)
-        except (
-            ConnectionError,
-            RuntimeError,
-            ValueError,
-            SystemExit,
-        ):  # an address that does not answer ends a program
+        except (ConnectionError, RuntimeError, ValueError, SystemExit):  # ray ends a program where no one answers
             raise InputError.at(
                 "ray",
                 f"no cluster answers at '{shortened(address)}'",
