@@ -155,7 +155,8 @@ def row_of(data: RowMapping, position: int | None) -> RunRow:
             parsed[name] = None if data[name] is None else parse(data[name])
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             text = " ".join(str(error).split()) or type(error).__name__
-            raise UnreadableRunError(data["id"], f"its {name} is not valid ({text[:120]})") from error
+            what = "configuration" if name == "config" else name
+            raise UnreadableRunError(data["id"], f"its {what} is not valid ({text[:120]})") from error
     return RunRow(
         **{name: data[name] for name in _PLAIN},
         **parsed,
