@@ -15,7 +15,6 @@ STATIC = ROOT / "dashboard" / "static"
 
 st.set_page_config(page_title="IsoViz", page_icon=str(STATIC / "icon.png"), layout="wide")
 st.logo(str(STATIC / "logo.svg"), icon_image=str(STATIC / "icon.svg"), size="large")
-st.html(ROOT / "dashboard" / "app.css")
 resources.guard_files()
 page = st.navigation(menu.pages(), expanded=True)
 visitor.current()  # stops the script if the visitor's access has ended

@@ -181,6 +181,7 @@ def test_the_image_holds_the_app_and_nothing_of_this_checkout(image: Image) -> N
     assert not tops & {".git", ".venv", ".env", "tests", "factory", "benchmarks", "space"}
 
 
+@pytest.mark.nightly
 def test_the_container_serves_and_hands_its_run_back_when_it_is_stopped(image: Image) -> None:
     assert not image.healthy()
     app = image.start([*image.argv("ENTRYPOINT"), *image.argv("CMD"), "--port", str(image.port)])

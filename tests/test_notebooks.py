@@ -27,9 +27,7 @@ IN_THE_KERNEL = ("!{python} -m isoviz", "%run -m isoviz")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", nightly.cases(sorted(path.name for path in FOLDER.glob("*.ipynb")), always=["isobn_run.ipynb"])
-)
+@pytest.mark.parametrize("name", nightly.cases(sorted(path.name for path in FOLDER.glob("*.ipynb")), always=()))
 def test_a_notebook_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (FOLDER / name).read_text(encoding="utf-8").replace(*SMALLER)
     notebook = nbformat.reads(text, as_version=4)

@@ -20,6 +20,7 @@ import streamlit as st  # noqa: E402
 from starlette.middleware import Middleware  # noqa: E402
 
 from dashboard.server import announcing  # noqa: E402
+from dashboard.server.app_page import AppPage  # noqa: E402
 from dashboard.server.authentication import Authentication  # noqa: E402
 from dashboard.server.routes import routes  # noqa: E402
 from dashboard.server.upload_quota import UploadQuota  # noqa: E402
@@ -68,5 +69,6 @@ app = st.App(
     middleware=[
         Middleware(Authentication, sign_in=SIGN_IN, allowed=ALLOWED, base_url=BASE),
         Middleware(UploadQuota),
+        Middleware(AppPage, base_url=BASE),
     ],
 )

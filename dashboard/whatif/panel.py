@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.components.copy_link import copy_link
+from dashboard.components.held_slider import follow_held_sliders
 from dashboard.inputs import vectors_form
 from dashboard.shared import choosing, exported, forms
 from dashboard.whatif import curves, drawing, export_panel, form, waiting
@@ -54,6 +55,7 @@ def draw(run: RunRow | None, key: str, part: Cloud | Part = "shown") -> None:
         if steps is not None:
             with st.container(horizontal=True, gap="small"):
                 copy_link(key=PREFIX + "link")
+                follow_held_sliders(PREFIX + "sticky")
                 with st.popover("As Python", icon=":material/code:"):
                     st.caption("The same numbers in a notebook" + ("." if run else " on this machine."))
                     st.code(notebook.source(engine, steps), language="python", wrap_lines=True)

@@ -74,6 +74,7 @@ def in_both_schemes(page: Page) -> list[str]:
     return found
 
 
+@pytest.mark.nightly
 def test_the_one_page(visit: Callable[[str], Page], tmp_path: Path) -> None:
     file = tmp_path / "lessons.html"
     file.write_text(standalone.render(), encoding="utf-8")
@@ -158,3 +159,22 @@ def test_the_menu_shows_where_the_focus_is(visit: Callable[[str], Page], with_ex
     expect(link).to_be_focused()
     expect(link).to_have_css("outline-style", "solid")
     expect(link).to_have_css("outline-width", "2px")
+
+
+CONTROLS = """[...document.querySelectorAll(".st-key-explore_grid :is(button, a[href], input, select, [role=slider])")].filter(
+  (one) => one.checkVisibility() && !one.disabled && one.tabIndex >= 0)"""
+
+
+def test_the_keyboard_alone_reaches_every_control_of_the_grid(
+    visit: Callable[[str], Page], with_examples: Server
+) -> None:
+    page = visit(f"{with_examples.url}/explore")
+    expect(page.locator(".ivz-map-plot .main-svg").first).to_be_visible()
+    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+    count = page.evaluate(f"({CONTROLS}).map((one, number) => (one.dataset.control = number)).length")
+    page.evaluate(f"({CONTROLS})[0].focus()")
+    reached = set()
+    for _ in range(4 * count):
+        reached.add(page.evaluate("document.activeElement.dataset.control"))
+        page.keyboard.press("Tab")
+    assert count > 8 and reached >= {str(number) for number in range(count)}

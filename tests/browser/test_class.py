@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from dashboard.server.class_routes import qr_code
@@ -85,6 +86,7 @@ def test_students_are_counted_once(guarded: Server, open_tab: OpenTab) -> None:
     expect(pages[1].locator(".ivl-form, .ivl-sentence").first).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_a_phone_joins_by_letters_and_follows_the_teacher(guarded: Server, open_tab: OpenTab) -> None:
     teacher, code, address = opened_class(guarded, open_tab)
     assert teacher.get_by_alt_text("QR code of the link").get_attribute("src") == qr_code(address)

@@ -30,6 +30,7 @@ def _a_view(server: Server) -> None:
     keep_view(ROWS)
 
 
+@pytest.mark.nightly
 def test_figures_need_the_small_script_and_are_redrawn_in_place(server: Server, open_tab: OpenTab) -> None:
     page = open_tab(f"{server.url}/explore?explore_rows={ROWS}&explore_tab=Means,+spreads+and+cosines", width=1440)
     expect(page.locator(".ivz-figure-frame .main-svg:first-child")).to_have_count(len(FIGURES), timeout=LONG)

@@ -83,6 +83,7 @@ def draw_around(page: Page) -> None:
     page.mouse.up()
 
 
+@pytest.mark.nightly
 def test_a_saved_page_draws_the_map_the_matrix_and_every_layer(
     server: Server, open_tab: OpenTab, tmp_path: Path
 ) -> None:

@@ -87,6 +87,7 @@ def test_every_figure_moves_while_the_run_reports(server: Server, open_tab: Open
     expect(page.get_by_role("button", name="Run again")).to_be_visible()  # the page itself noticed, too
 
 
+@pytest.mark.nightly
 def test_zoom_is_kept_through_new_data_and_page_reruns(server: Server, open_tab: OpenTab) -> None:
     run = Story(server.store).begin().walk(1, 30)
     page = open_tab(f"{server.url}/live?run={run.id}")
@@ -106,6 +107,7 @@ def test_zoom_is_kept_through_new_data_and_page_reruns(server: Server, open_tab:
     assert plot(page, "loss").evaluate("plot => plot.marked") is True  # never remounted
 
 
+@pytest.mark.nightly
 def test_polling_pauses_in_a_hidden_tab_and_stops_when_the_run_ends(server: Server, open_tab: OpenTab) -> None:
     run = Story(server.store).begin().walk(1, 3)
     page = open_tab("about:blank")
@@ -128,6 +130,7 @@ def test_polling_pauses_in_a_hidden_tab_and_stops_when_the_run_ends(server: Serv
     stable(page, lambda: len(requests), times=15)
 
 
+@pytest.mark.nightly
 def test_the_matrix_shows_the_stored_values_epoch_by_epoch(server: Server, open_tab: OpenTab) -> None:
     run = Story(server.store, dimensions=32).begin().walk(1, 85)
     page = open_tab(f"{server.url}/live?run={run.id}")
@@ -150,6 +153,7 @@ def test_the_matrix_shows_the_stored_values_epoch_by_epoch(server: Server, open_
     becomes(page, lambda: hovered(matrix, 0, 0, 16), _stored(server, run, 3, 8, 8))
 
 
+@pytest.mark.nightly
 def test_the_next_run_of_a_launch_begins_with_an_empty_correlation_panel(server: Server, open_tab: OpenTab) -> None:
     first = Story(server.store, group="two in a row", dimensions=32).begin().walk(1, 45)
     second = Story(server.store, group="two in a row", dimensions=24, seed=1, claim=False)
@@ -189,6 +193,7 @@ def test_user_names_are_never_html(server: Server, open_tab: OpenTab) -> None:
         assert page.evaluate("() => window.hit") is None
 
 
+@pytest.mark.nightly
 def test_charts_and_matrix_follow_the_theme(server: Server, open_tab: OpenTab) -> None:
     run = Story(server.store).begin().walk(1, 3)
     page = open_tab(f"{server.url}/live?run={run.id}", dark=True)

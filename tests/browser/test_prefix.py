@@ -75,6 +75,7 @@ def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxy, S
         proxy.shutdown()
 
 
+@pytest.mark.nightly
 def test_all_of_the_app_stays_below_the_prefix(proxied: tuple[Proxy, Server], open_tab: OpenTab) -> None:
     proxy, server = proxied
     printed = next(iter(server.home.glob("server-*.log"))).read_text()

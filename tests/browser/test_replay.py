@@ -55,6 +55,7 @@ def test_a_recorded_run_is_played_again(server: Server, open_tab: OpenTab, recor
     assert requests == []  # the server is not asked again for what is here
 
 
+@pytest.mark.nightly
 def test_a_link_plays_it_at_once_and_it_can_be_ended(server: Server, open_tab: OpenTab, recorded: Story) -> None:
     page = open_tab(f"{server.url}/live?run={recorded.id}&replay=1")
     expect(page.locator(".ivz-status").first).to_have_text("replay")

@@ -34,6 +34,9 @@ def ready(page: Page) -> None:
     becomes(page, lambda: stable(page, page.get_by_text("pending").count), 0)
 
 
+CURVES = "[...document.querySelectorAll('.st-key-whatif_spectrum .js-plotly-plot')].map((plot) => plot.data.map(({ y }) => [...y]))"
+
+
 def test_a_slider_its_numbers_its_address_and_its_downloads(
     server: Server, run: str, open_tab: OpenTab, tmp_path: Path
 ) -> None:
@@ -42,9 +45,17 @@ def test_a_slider_its_numbers_its_address_and_its_downloads(
     before = tile(page, "Participation ratio")
     page.evaluate("document.querySelector('.st-key-whatif_map_before .js-plotly-plot').dataset.mark = 'same node'")
 
+    curve = page.locator(".st-key-whatif_spectrum .js-plotly-plot")
+    drawn_before = page.evaluate(CURVES)
     slider = page.get_by_role("slider", name="Strength s")
     slider.focus()
     page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"(before) => JSON.stringify({CURVES}) !== JSON.stringify(before)", arg=drawn_before)
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop") == 0
+    expect(page.get_by_test_id("stSlider").filter(has=slider)).to_be_in_viewport(
+        ratio=1
+    )  # what is moved and what it changes, without scrolling
+    expect(curve).to_be_in_viewport(ratio=1)
     expect(page).to_have_url(re.compile("strength%3D0.55|strength=0.55"))
     expect(page.get_by_role("row", name="Participation ratio").get_by_role("cell").nth(2)).not_to_have_text(before)
     ready(page)
@@ -77,3 +88,23 @@ def test_a_slider_its_numbers_its_address_and_its_downloads(
     assert tile(other, "Participation ratio") == after
     assert other.get_by_role("slider", name="Strength s").input_value() == "0.55"
     becomes(other, lambda: fits(other), True)
+
+
+def test_curves_follow_a_slider_that_is_held(server: Server, run: str, open_tab: OpenTab) -> None:
+    page = open_tab(f"{server.url}/whatif?run={run}&chain=zca:strength=0.5")
+    ready(page)
+    slider = page.get_by_role("slider", name="Strength s")
+    box = slider.locator("xpath=../../..").bounding_box()  # the track
+    assert box is not None
+    middle, height = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(middle, height)
+    page.mouse.down()
+    for share in (0.3, -0.3):
+        drawn = page.evaluate(CURVES)
+        for part in (0.5, 1.0):
+            page.mouse.move(middle + part * share * box["width"], height)
+        page.wait_for_function(f"(before) => JSON.stringify({CURVES}) !== JSON.stringify(before)", arg=drawn)
+    page.mouse.up()
+    ready(page)
+    expect(page).to_have_url(re.compile(r"strength(%3D|=)0\.2\b"))
+    assert slider.input_value() == "0.2"

@@ -63,6 +63,7 @@ def command(*words: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.nightly
 def test_after_a_kill_every_command_works_at_once(
     start: Start, store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:

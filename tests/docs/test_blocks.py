@@ -156,10 +156,9 @@ def here(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
 
 
 def is_nightly(block: Block) -> bool:
-    """README's always run."""
-    return "tutorials" in block.name or (
-        block.language == SHELL and "README" not in block.name and SLOW.search(block.text) is not None
-    )
+    """Those of tutorials, and those that need trained runs; README's always run."""
+    slow = block.language == SHELL and SLOW.search(block.text) is not None
+    return "tutorials" in block.name or ("README" not in block.name and (slow or "RUN_ID" in block.text))
 
 
 def test_the_parser_knows_every_option() -> None:

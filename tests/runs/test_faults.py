@@ -36,6 +36,7 @@ def test_killed_apps_and_workers_cost_no_number(local, expected, with_worker):
     assert outcome.same and outcome.faults, outcome
 
 
+@pytest.mark.nightly
 def test_crashed_server_costs_no_event(expected):
     with Server(installed(), free_port()) as server:
         store = Store(server.create("faults"))

@@ -205,6 +205,7 @@ def test_two_processes_are_stopped_and_resumed_with_fsdp(tmp_path, tiny_models, 
     assert not left_over()
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_killed_process_ends_the_run(tmp_path, cola, tiny_models):
     config = RunConfig.checked(

@@ -14,6 +14,7 @@ import isoviz
 from isoviz import demo
 from isoviz.errors import InputError
 from isoviz.watch import Watch, WatchWarning, trainings
+from tests import nightly
 
 torch = pytest.importorskip("torch")
 FOLDER = os.environ.get("ISOVIZ_WATCH_MODEL") or str(demo.bundled_model_dir("demo/tiny-bert"))
@@ -166,7 +167,7 @@ def in_lightning(watch: Watch, kind: str, rows: list[dict[str, Any]], folder: Pa
     return trainer
 
 
-@pytest.mark.parametrize("kind", ["collapsing", "healthy"])
+@pytest.mark.parametrize("kind", nightly.cases(["collapsing", "healthy"], always=["collapsing"]))
 def test_transformers(kind, rows, tmp_path):
     watch = Watch(on_collapse="log", **OPTIONS)
     trainer = in_transformers(watch, kind, rows, tmp_path)
@@ -177,7 +178,7 @@ def test_transformers(kind, rows, tmp_path):
     assert not any(module._forward_hooks for module in trainer.model.modules())
 
 
-@pytest.mark.parametrize("kind", ["collapsing", "healthy"])
+@pytest.mark.parametrize("kind", nightly.cases(["collapsing", "healthy"], always=["collapsing"]))
 def test_sentence_transformers(kind, tmp_path):
     watch = Watch(on_collapse="stop", **OPTIONS)
     with warnings.catch_warnings(record=True) as caught:
@@ -189,7 +190,7 @@ def test_sentence_transformers(kind, tmp_path):
     assert any(each.category is WatchWarning for each in caught) == collapsed
 
 
-@pytest.mark.parametrize("kind", ["collapsing", "healthy"])
+@pytest.mark.parametrize("kind", nightly.cases(["collapsing", "healthy"], always=["collapsing"]))
 def test_lightning(kind, rows, tmp_path):
     watch = Watch(on_collapse="log", **OPTIONS)
     trainer = in_lightning(watch, kind, rows, tmp_path)
@@ -235,6 +236,7 @@ def test_a_loss_that_runs_the_model_in_parts(tmp_path):
     assert sizes(watch) == {8} and watch.steps == 20 and "isotropy/mean_cosine" in watch.latest
 
 
+@pytest.mark.nightly
 def test_accelerate_with_accumulation_evaluation_and_half_precision(rows):
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState
@@ -264,6 +266,7 @@ def test_accelerate_with_accumulation_evaluation_and_half_precision(rows):
     assert sizes(watch) == {BATCH}
 
 
+@pytest.mark.nightly
 def test_lightning_with_accumulation_validation_and_half_precision(rows, tmp_path):
     loggers = pytest.importorskip("lightning.pytorch.loggers")
     watch = Watch(on_collapse="log", store=tmp_path / "watched.jsonl", **OPTIONS)
