@@ -234,7 +234,7 @@ def input_error(error: ValidationError, prefix: str = "", depth: int = 1) -> Inp
     message = message[:1].lower() + message[1:]
     if not name:  # of several fields together
         return InputError(message)
-    return InputError(f"{name}: {message} (got {shortened(repr_of(first['input']))})", field=name)
+    return InputError.at(name, f"{message} (got {shortened(repr_of(first['input']))})")
 
 
 def repr_of(value: object) -> str:

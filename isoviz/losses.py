@@ -44,7 +44,7 @@ class Regularised(nn.Module):
             known = (
                 "expected one with a SentenceTransformer as `model`, and not a cached one"  # its batch is never whole
             )
-            raise InputError(f"loss: {known} (got {name})", field="loss")
+            raise InputError.at("loss", f"{known} (got {name})")
         self.model, self.loss = model, loss  # the trainer replaces `model` in both by the wrapped one
         self.method = kind(kind.Params(**values))
         shape: Any = SimpleNamespace(head_width=model.get_embedding_dimension(), num_layers=0)
@@ -76,9 +76,7 @@ class Regularised(nn.Module):
             return terms
         vectors = torch.cat(seen) if seen else torch.zeros(0)
         if not vectors.requires_grad or len(vectors) % len(features):
-            raise InputError(
-                f"loss: {type(self.loss).__name__} does not encode each column of a batch at once", field="loss"
-            )
+            raise InputError.at("loss", f"{type(self.loss).__name__} does not encode each column of a batch at once")
         # column by column, whether they were encoded one by one or together
         parts = [self.method.term(column) for column in vectors.chunk(len(features))]
         return terms | {self.method.slug: torch.stack(parts).mean()}

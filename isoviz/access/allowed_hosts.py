@@ -58,7 +58,7 @@ class AllowedHosts:
         if url is not None:
             origins.add(_origin(url, URL))
             if not _PATH.fullmatch(urlsplit(url).path):
-                raise InputError(f"url: expected a path such as /isoviz (got {urlsplit(url).path[:80]!r})", field="url")
+                raise InputError.at("url", f"expected a path such as /isoviz (got {urlsplit(url).path[:80]!r})")
             hosts.add(str(urlsplit(url).hostname))
         frames = tuple(_checked_origin(text, FRAMES) for text in _listed(environment, FRAMES))
         return cls(listening, url, frozenset(hosts), frozenset(origins), frames)
@@ -134,10 +134,10 @@ def refuse_unguarded(listening: str | None, environment: Mapping[str, str] = os.
     if public or not bounds.on_loopback:
         address = listed(public) if bounds.on_loopback else listening or "all addresses"
         instead = "answer to this machine's names only" if bounds.on_loopback else "listen on 127.0.0.1"
-        raise InputError(
-            f"host: with --no-token ({NO_TOKEN}=1) anyone who reaches {address} could start and delete runs; leave --no-token out, "
+        raise InputError.at(
+            "host",
+            f"with --no-token ({NO_TOKEN}=1) anyone who reaches {address} could start and delete runs; leave --no-token out, "
             f"set {READ_ONLY}=1, or {instead}",
-            field="host",
         )
 
 
@@ -174,9 +174,7 @@ def _own_names() -> set[str]:
 def _checked_host(text: str) -> str:
     name = _name(text)
     if name is None or "*" in text:
-        raise InputError(
-            f"allow-host: expected a host name such as isoviz.example.org (got {text[:80]!r})", field="allow-host"
-        )
+        raise InputError.at("allow-host", f"expected a host name such as isoviz.example.org (got {text[:80]!r})")
     return name
 
 
@@ -184,7 +182,7 @@ def _checked_origin(text: str, variable: str) -> str:
     origin = _origin(text, variable)
     if urlsplit(text).path.strip("/"):
         option = _OPTIONS[variable]
-        raise InputError(f"{option}: an origin has no path: {origin} (got {text[:80]!r})", field=option)
+        raise InputError.at(option, f"an origin has no path: {origin} (got {text[:80]!r})")
     return origin
 
 
@@ -199,6 +197,6 @@ def _origin(url: str, variable: str) -> str:
     if parts.scheme not in _PORTS or not name or parts.query or parts.fragment or marks:
         option = _OPTIONS[variable]
         example = "https://isoviz.example.org"
-        raise InputError(f"{option}: expected an address such as {example} (got {url[:80]!r})", field=option)
+        raise InputError.at(option, f"expected an address such as {example} (got {url[:80]!r})")
     shown = f"[{name}]" if ":" in name else name
     return f"{parts.scheme}://{shown}" + (f":{port}" if port and port != _PORTS[parts.scheme] else "")

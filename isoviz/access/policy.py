@@ -99,7 +99,7 @@ def folders(text: str) -> tuple[Path, ...]:
     parts = [Path(part).expanduser() for part in text.split(os.pathsep) if part.strip()]
     for part in parts:
         if not part.is_absolute():
-            raise InputError(f"{ROOTS}: '{part}' is not an absolute path", field=ROOTS)
+            raise InputError.at(ROOTS, f"'{part}' is not an absolute path")
     return tuple(parts)
 
 
@@ -114,7 +114,7 @@ def hosts(text: str) -> tuple[tuple[str, int | None], ...]:
             parts = urlsplit("")
         if not parts.hostname or "@" in part or "/" in part or "*" in part:
             expected = "expected hosts such as db.example.org or db.example.org:6333"
-            raise InputError(f"{STORE_HOSTS}: {expected}, got '{part[:40]}'", field=STORE_HOSTS)
+            raise InputError.at(STORE_HOSTS, f"{expected}, got '{part[:40]}'")
     return tuple(listed)
 
 
@@ -123,5 +123,5 @@ def _count(variable: str, environment: Mapping[str, str], default: int | None) -
     if not text:
         return default
     if not text.isdecimal() or len(text) > 9:
-        raise InputError(f"{variable}: expected a whole number, got '{text[:40]}'", field=variable)
+        raise InputError.at(variable, f"expected a whole number, got '{text[:40]}'")
     return int(text)

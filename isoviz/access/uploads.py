@@ -145,10 +145,10 @@ def save_vectors(
         InputError: like `isoviz.vectors.read`, with the field of the file.
     """
     if len(files.get("file", ("", b""))[1]) > sets.MOST_KEPT:  # of larger files only the path is stored
-        raise InputError(
-            f"vectors: an upload has at most {sets.MOST_KEPT / 2**30:.1f} GiB",
-            field="vectors",
-            advice="Put the file in a folder on this server and enter its path.",
+        raise InputError.at(
+            "vectors",
+            f"an upload has at most {sets.MOST_KEPT / 2**30:.1f} GiB",
+            "Put the file in a folder on this server and enter its path.",
         )
     with _incoming(store_folder, allowance) as incoming:
         total = sum(math.ceil(len(content) / 1e6) for _, content in files.values())

@@ -100,16 +100,16 @@ def ruler(
     x, kept = checked(points)
     for name, value in (("share", share), ("precision", precision)):
         if value is not None and not 0 < value < 1:
-            raise InputError(f"{name}: must be above 0 and below 1 (got {value:g})", field=name)
+            raise InputError.at(name, f"must be above 0 and below 1 (got {value:g})")
     generator = np.random.default_rng(seed)
     total = len(np.asarray(points))
     related_rows = relation_of(pairs, labels, total)
     if related_rows is not None and len(kept) < total:
         related_rows = related_rows.among(kept)
         if len(related_rows.pairs) < FEWEST_RELATED:
-            raise InputError(
-                f"pairs: needs at least {FEWEST_RELATED} related pairs of rows that are not zero (got {len(related_rows.pairs)})",
-                field="pairs",
+            raise InputError.at(
+                "pairs",
+                f"needs at least {FEWEST_RELATED} related pairs of rows that are not zero (got {len(related_rows.pairs)})",
             )
     search = None
     if documents is not None and related_rows is not None:
@@ -120,9 +120,9 @@ def ruler(
     compared = pairs_of(x, related_rows, generator, MOST_ROWS)
     floor = compared.cosines(x)
     if len(floor.unrelated) < FEWEST_ROWS and related_rows is None:
-        raise InputError("vectors: the rows cannot be told apart: nearly all point the same way", field="vectors")
+        raise InputError.at("vectors", "the rows cannot be told apart: nearly all point the same way")
     if len(floor.unrelated) < FEWEST_ROWS:
-        raise InputError("pairs: hardly any pair of rows is unrelated", field="pairs")
+        raise InputError.at("pairs", "hardly any pair of rows is unrelated")
     curve = np.linspace(0, 1, 1001)
     progress(1, 3, "comparing transforms")
     variants = measure_variants(x, related_rows, generator)

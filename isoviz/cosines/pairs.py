@@ -34,21 +34,20 @@ def checked(points: ArrayLike) -> tuple[Matrix, NDArray[np.int64]]:
     """The rows that are not zero (n, d), and their places."""
     x = np.asarray(points)
     if x.ndim != 2 or x.dtype.kind not in "fiu":
-        raise InputError(
-            f"points: expected numbers in two dimensions, rows and columns (got {x.dtype}, shape {x.shape})",
-            field="points",
+        raise InputError.at(
+            "points", f"expected numbers in two dimensions, rows and columns (got {x.dtype}, shape {x.shape})"
         )
     x = x.astype(np.float64)
     if not np.isfinite(x).all():
         row = int(np.flatnonzero(~np.isfinite(x).all(axis=1))[0])
-        raise InputError(f"points: row {row + 1} has values that are not finite", field="points")
+        raise InputError.at("points", f"row {row + 1} has values that are not finite")
     rows = np.flatnonzero(x.any(axis=1))
     if len(rows) < FEWEST_ROWS:
         besides = " that are not zero" if len(rows) < len(x) else ""
-        raise InputError(f"points: needs at least {FEWEST_ROWS} rows{besides} (got {len(rows)})", field="points")
+        raise InputError.at("points", f"needs at least {FEWEST_ROWS} rows{besides} (got {len(rows)})")
     x = x[rows]
     if not (x != x[0]).any():
-        raise InputError("points: all rows are identical, so every cosine is 1", field="points")
+        raise InputError.at("points", "all rows are identical, so every cosine is 1")
     return x, rows
 
 
@@ -74,10 +73,10 @@ class Relation(NamedTuple):
 def relation_of(pairs: ArrayLike | None, labels: Sequence[Any] | None, n: int) -> Relation | None:
     """Related rows, from pairs or labels; None without either."""
     if pairs is not None and labels is not None:
-        raise InputError("pairs: give pairs or labels, not both", field="pairs")
+        raise InputError.at("pairs", "give pairs or labels, not both")
     if labels is not None:
         if len(labels) != n:
-            raise InputError(f"labels: {len(labels)} for {n} rows", field="labels")
+            raise InputError.at("labels", f"{len(labels)} for {n} rows")
         groups = np.unique(np.asarray(labels, dtype=object).astype(str), return_inverse=True)[1]
         rows = np.arange(n) if n <= MOST_RELATED else np.random.default_rng(0).choice(n, MOST_RELATED, replace=False)
         left, right = rows[np.stack(np.triu_indices(len(rows), 1))]
@@ -86,19 +85,17 @@ def relation_of(pairs: ArrayLike | None, labels: Sequence[Any] | None, n: int) -
     elif pairs is not None:
         found = np.asarray(pairs)
         if found.ndim != 2 or found.shape[1] != 2 or found.dtype.kind not in "iu":
-            raise InputError("pairs: expected two columns of row numbers", field="pairs")
+            raise InputError.at("pairs", "expected two columns of row numbers")
         if found.size and not (found.min() >= 0 and found.max() < n):
-            raise InputError(
-                f"pairs: rows are numbered from 0 to {n - 1} (got {found.min()} to {found.max()})", field="pairs"
-            )
+            raise InputError.at("pairs", f"rows are numbered from 0 to {n - 1} (got {found.min()} to {found.max()})")
         found = np.unique(found[found[:, 0] != found[:, 1]], axis=0)
         groups = together(connected(found, n), np.unique(found))
         field = "pairs"
     else:
         return None
     if len(found) < FEWEST_RELATED:
-        raise InputError(
-            f"{field}: needs at least {FEWEST_RELATED} related pairs of different rows (got {len(found)})", field=field
+        raise InputError.at(
+            field, f"needs at least {FEWEST_RELATED} related pairs of different rows (got {len(found)})"
         )
     return Relation(found.astype(np.intp), groups)
 

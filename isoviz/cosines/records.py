@@ -244,7 +244,7 @@ class Ruler(_Record):
 def check_cosine(cosine: float) -> None:
     """Raise `InputError` if a number is no cosine."""
     if not -1 - 1e-6 <= cosine <= 1 + 1e-6:
-        raise InputError(f"cosine: must be from -1 to 1 (got {cosine:g})", field="cosine")
+        raise InputError.at("cosine", f"must be from -1 to 1 (got {cosine:g})")
 
 
 def _interval(share: Share) -> str:
@@ -276,7 +276,7 @@ def similarity(ruler: Ruler, what: Literal["percentile", "probability"] = "perce
         cosines, scores = ruler.related.cosine, ruler.related.probability
     else:
         allowed = "'percentile', or 'probability' of a ruler whose related pairs are separable"
-        raise InputError(f"what: expected {allowed} (got '{what}')", field="what")
+        raise InputError.at("what", f"expected {allowed} (got '{what}')")
 
     def score(first: Any, second: Any) -> Any:
         cosine = _unit(first) @ _unit(second).T

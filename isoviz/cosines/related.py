@@ -41,7 +41,7 @@ def judge(x: Matrix, relation: Relation, generator: np.random.Generator) -> Pair
     """The cosines from which related pairs are judged."""
     pairs = pairs_of(x, relation, generator, MOST_RELATED, paired=True)
     if min(pairs.related.sum(), pairs.unrelated.sum()) < FEWEST_RELATED:
-        raise InputError("pairs: too few related or unrelated pairs among the rows drawn", field="pairs")
+        raise InputError.at("pairs", "too few related or unrelated pairs among the rows drawn")
     return pairs.cosines(x)
 
 

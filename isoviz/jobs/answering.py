@@ -121,7 +121,7 @@ def refusal(error: IsoVizError) -> bytes:
 
 
 def _short_of_memory(allowed: Limits, field: str) -> bytes:
-    return refusal(InputError(f"{field}: reading it takes too much memory; {allowed.words('memory')}", field=field))
+    return refusal(InputError.at(field, f"reading it takes too much memory; {allowed.words('memory')}"))
 
 
 def _limit_memory(allowed: Limits) -> Any:

@@ -187,7 +187,7 @@ def call(
             answer = reader.call(order, allowed=allowed, pulse=pulse)
         except TimeoutError:
             reader.end()
-            raise InputError(f"{field}: reading it takes too long; {allowed.words('seconds')}", field=field) from None
+            raise InputError.at(field, f"reading it takes too long; {allowed.words('seconds')}") from None
         except MemoryError:
             answer = None
         except BaseException:
@@ -195,7 +195,7 @@ def call(
             raise
         if answer is None:  # killed by the system, probably because memory ran out
             reader.end()
-            raise InputError(f"{field}: reading it takes too much memory; {allowed.words('memory')}", field=field)
+            raise InputError.at(field, f"reading it takes too much memory; {allowed.words('memory')}")
     if "value" in answer:
         value: Answer = TypeAdapter(returns).validate_python(answer["value"])
         return value

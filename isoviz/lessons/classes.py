@@ -193,14 +193,14 @@ def _code() -> str:
 
 def _known(lessons: Mapping[str, Lesson], slug: str) -> Lesson:
     if slug not in lessons:
-        raise InputError(f"lesson: unknown lesson '{shortened(slug)}'", field="lesson")
+        raise InputError.at("lesson", f"unknown lesson '{shortened(slug)}'")
     return lessons[slug]
 
 
 def _check(open_class: OpenClass, slug: str, step: int, value: float) -> None:
     lesson = _known(open_class.lessons, slug)
     if not 1 <= step <= len(lesson.steps):
-        raise InputError(f"step: expected 1 to {len(lesson.steps)}, got {shortened(step)}", field="step")
+        raise InputError.at("step", f"expected 1 to {len(lesson.steps)}, got {shortened(step)}")
     guess = lesson.steps[step - 1].guess
     if isinstance(guess, NumberGuess):
         low, high, allowed = guess.low, guess.high, math.isfinite(value)
@@ -208,4 +208,4 @@ def _check(open_class: OpenClass, slug: str, step: int, value: float) -> None:
         low, high, allowed = 0, len(guess.options) - 1, math.isfinite(value) and value == int(value)
     if not (allowed and low <= value <= high):
         kind = "a number" if isinstance(guess, NumberGuess) else "a whole number"
-        raise InputError(f"guess: expected {kind} from {low:g} to {high:g}, got {shortened(value)}", field="guess")
+        raise InputError.at("guess", f"expected {kind} from {low:g} to {high:g}, got {shortened(value)}")

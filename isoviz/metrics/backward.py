@@ -20,11 +20,9 @@ def checked_cloud(points: Tensor) -> Tensor:
     """The cloud (n, d) in its working precision, connected to the graph.
 
     Raises:
-        InputError: (a ValueError) not two-dimensional, no dimension, complex, or non-finite.
+        InputError: (a ValueError) not two-dimensional, no dimension, or non-finite.
     """
     check_shape(tuple(points.shape), "points")
-    if points.is_complex():
-        raise InputError(f"points must be real numbers, got {points.dtype}")
     finite = torch.isfinite(points.detach())
     if not bool(finite.all()):
         count = int((~finite).sum())

@@ -119,20 +119,17 @@ def float64_matrix(points: Points, name: str = "points") -> NDArray[np.float64]:
     """The cloud as a finite float64 array (n, d). It may be the caller's own array, so never modify it.
 
     Raises:
-        InputError: (a ValueError) not two-dimensional, no dimension, not real numbers, or non-finite.
+        InputError: (a ValueError) not two-dimensional, no dimension, not numbers, or non-finite.
     """
     raw: Any = points
     if is_tensor(raw):
-        raw = raw.detach().cpu()
-        raw = raw.double().numpy() if not raw.is_complex() else raw.numpy()
+        raw = raw.detach().cpu().double().numpy()
     else:
         try:
             raw = np.asarray(raw)
         except ValueError as error:  # rows of different lengths
             raise InputError(f"{name} must be an array of shape (points, dimensions): {error}") from error
     check_shape(raw.shape, name)
-    if raw.dtype.kind == "c":
-        raise InputError(f"{name} must be real numbers, got {raw.dtype}")
     try:
         matrix = raw.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:

@@ -148,9 +148,7 @@ def rows(points: ArrayLike, queries: ArrayLike | None = None) -> Rows:
         first = originals(raw)
     distinct = np.unique(first)
     if len(distinct) < K + 2 or not norm.all():
-        raise InputError(
-            f"points: needs at least {K + 2} distinct rows that are not zero, got {len(distinct)}", field="points"
-        )
+        raise InputError.at("points", f"needs at least {K + 2} distinct rows that are not zero, got {len(distinct)}")
     if found is None or len(distinct) < len(raw):
         found = _search(unit[distinct], unit[distinct], own=True)
     graph, cosines, near = found
@@ -167,9 +165,7 @@ def rows(points: ArrayLike, queries: ArrayLike | None = None) -> Rows:
     if queries is not None:
         asked = float64_matrix(queries, "queries")
         if asked.shape[1] != x.shape[1]:
-            raise InputError(
-                f"queries: {asked.shape[1]} dimensions, where the points have {x.shape[1]}", field="queries"
-            )
+            raise InputError.at("queries", f"{asked.shape[1]} dimensions, where the points have {x.shape[1]}")
         asked = asked[zeros.nonzero_rows(asked)]
         count = len(asked)
         hits = _search(_unit(asked)[0], unit[distinct], own=False)[0]

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from isoviz.errors import InputError
 from isoviz.metrics.backward import tensor_moments
-from isoviz.metrics.cloud import check_shape, sum_dtype, working_dtype
+from isoviz.metrics.cloud import sum_dtype, working_dtype
 from isoviz.metrics.moments import Moments, is_usable, unbiased_sums
 
 
@@ -25,9 +25,6 @@ class Shrinkage:
     """
 
     def __init__(self, covariance: Tensor) -> None:
-        check_shape(tuple(covariance.shape), "covariance")
-        if covariance.shape[0] != covariance.shape[1]:
-            raise InputError(f"covariance must be square (dimensions, dimensions), got {tuple(covariance.shape)}")
         self.covariance = covariance.detach().to(sum_dtype(covariance.device))
         self.trace = self.covariance.diagonal().sum()
         self.frobenius = self.covariance.square().sum()

@@ -49,8 +49,6 @@ class CovarianceAccumulator:
     """
 
     def __init__(self, d: int) -> None:
-        if d < 1:
-            raise InputError(f"d must be at least 1, got {d}")
         self.d = d
         self.count = 0
         self.zeros = 0
@@ -122,8 +120,6 @@ class CovarianceAccumulator:
             for name in _SUMS:
                 setattr(self, f"_{name}", getattr(other, f"_{name}"))
             return
-        if _home(self._scatter) != _home(other._scatter):
-            raise InputError(f"cannot merge sums stored as {_home(other._scatter)} into {_home(self._scatter)}")
         count = self.count + other.count
         # The anchors' difference rounds relative to its own size, not to their distance from the origin.
         gap = (other._anchor - self._anchor) + (other._offset - self._offset)
@@ -210,11 +206,6 @@ class CovarianceAccumulator:
         if estimate.problem:
             warn_undefined(metric, estimate.problem, depth=2)
         return float(estimate.value)
-
-
-def _home(value: Any) -> str:
-    """Where the sums are stored: "numpy", or the device of the tensors."""
-    return f"tensors on {value.device}" if is_tensor(value) else "numpy"
 
 
 class StreamedSample(Sample):

@@ -253,9 +253,7 @@ def load_tokenizer(source: ModelSource, direction: str | None = None) -> PreTrai
         unknown = [name for name in direction.split("-") if name not in by_language]
         if unknown:
             languages = ", ".join(sorted(by_language))
-            raise InputError(
-                f"direction: '{source.name}' has no language '{unknown[0]}' (it has {languages})", field="direction"
-            )
+            raise InputError.at("direction", f"'{source.name}' has no language '{unknown[0]}' (it has {languages})")
         tokenizer.src_lang, tokenizer.tgt_lang = (by_language[name] for name in direction.split("-"))
     return tokenizer
 
@@ -295,7 +293,7 @@ def load_network_with_mismatch(
     import transformers
 
     if problem := folders.head_problem(configuration(source), kind):
-        raise ModelError(f"model: '{source.name}' {problem}", field="model")
+        raise ModelError.at("model", f"'{source.name}' {problem}")
     with reading(source):
         config = transformers.AutoConfig.from_pretrained(source.location, trust_remote_code=False)
         auto_class, of_head = class_for(config, kind, num_labels)

@@ -89,9 +89,7 @@ def _known_tokens() -> Iterator[None]:
     try:
         yield
     except IndexError:
-        raise ModelError(
-            "model: its tokenizer gives a token number that it has no embedding for", field="model"
-        ) from None
+        raise ModelError.at("model", "its tokenizer gives a token number that it has no embedding for") from None
 
 
 @contextmanager
@@ -167,9 +165,9 @@ def load(
     encoder.num_layers, encoder.width = len(states) - 1, states[-1].shape[-1]
     encoder.head_width = head_width or encoder.width
     if encoder.num_layers < 1 or len({state.shape[-1] for state in states}) > 1:
-        raise ModelError(
-            f"model: '{source.name}' gives {len(states)} states of one vector per token, so it cannot be measured layer by layer",
-            field="model",
+        raise ModelError.at(
+            "model",
+            f"'{source.name}' gives {len(states)} states of one vector per token, so it cannot be measured layer by layer",
         )
     return encoder
 

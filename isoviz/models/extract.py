@@ -91,7 +91,7 @@ def layer_views(
         _check_poolings(poolings, POOLINGS, "")
     for name, number in (("batch_size", batch_size), ("max_tokens_per_layer", max_tokens_per_layer)):
         if number is not None and number < 1:
-            raise InputError(f"{name}: must be at least 1 (got {number})", field=name)
+            raise InputError.at(name, f"must be at least 1 (got {number})")
     if progress:
         progress(0, len(columns[0]), "loading the model")
     source = sources.fetch(source, _fetching(progress, len(columns[0])))
@@ -103,10 +103,10 @@ def layer_views(
     _check_poolings(poolings, offered, f" of '{source.name}'")
     if "sentence" not in poolings and (prompt is not None or truncate is not None):
         field = "truncate-dim" if prompt is None else "prompt"
-        raise InputError(f"{field}: only for pooling 'sentence' of a sentence-transformers model", field=field)
+        raise InputError.at(field, "only for pooling 'sentence' of a sentence-transformers model")
     with placing.placed(source, dtype) as place:
         if place.spread and not (poolings := [name for name in poolings if name not in ("head", "sentence")]):
-            raise ModelError(f"model: {place.note}, so only cls, last, mean and tokens are read here", field="model")
+            raise ModelError.at("model", f"{place.note}, so only cls, last, mean and tokens are read here")
         model = encoder.load(
             source, head="head" in poolings, direction=direction, allow_random=allow_random, **place.options
         )
@@ -114,9 +114,7 @@ def layer_views(
         numbers = _checked_layers(source, layers, model.num_layers)
         if set(poolings) <= {"head", "sentence"} and model.num_layers not in numbers:
             allowed = f"exists for the last layer ({model.num_layers}) only"
-            raise InputError(
-                f"layer: pooling '{poolings[0]}' {allowed} (got {', '.join(map(str, numbers))})", field="layer"
-            )
+            raise InputError.at("layer", f"pooling '{poolings[0]}' {allowed} (got {', '.join(map(str, numbers))})")
         library_model = sentences.load(source, place.dtype) if "sentence" in poolings else None
         if library_model is not None and set(poolings) == {"sentence"}:
             max_length = min(max_length or 10**6, library_model.max_seq_length or 10**6)
@@ -207,7 +205,7 @@ def encode(
     source = sources.fetch(sources.resolve(model) if isinstance(model, str) else model, _fetching(progress, len(texts)))
     selected_pooling = pooling or usual_pooling(source)
     if selected_pooling == "tokens":
-        raise InputError("pooling: 'tokens' gives a point per token, not one per text; choose another", field="pooling")
+        raise InputError.at("pooling", "'tokens' gives a point per token, not one per text; choose another")
     views = layer_views(
         source,
         [list(texts)],
@@ -333,9 +331,9 @@ class _Collector:
             hidden = state.float()  # before any mean: half precision has no digits for sums
             every, some = keep.to(hidden.device), kept.to(hidden.device)
             if not bool(torch.isfinite(hidden[every]).all()):
-                raise ModelError(
-                    f"model: layer {layer} gives numbers that are NaN or infinite; its weights diverged in training, or are damaged",
-                    field="model",
+                raise ModelError.at(
+                    "model",
+                    f"layer {layer} gives numbers that are NaN or infinite; its weights diverged in training, or are damaged",
                 )
             for pooling in ("cls", "last", "mean"):
                 if (layer, pooling) in self.clouds:
@@ -390,8 +388,8 @@ def _check_poolings(poolings: Sequence[Pooling], offered: Sequence[Pooling], of:
     unknown = [name for name in dict.fromkeys(poolings) if name not in offered]
     if unknown or not poolings:
         got = ", ".join(unknown) or "none"
-        raise InputError(
-            f"pooling: expected some of {', '.join(offered)}{of and f', the poolings{of}'} (got {got})", field="pooling"
+        raise InputError.at(
+            "pooling", f"expected some of {', '.join(offered)}{of and f', the poolings{of}'} (got {got})"
         )
 
 
@@ -412,18 +410,16 @@ def _checked_layers(source: ModelSource, layers: Literal["all", "last"] | Iterab
     numbers = sorted(set(layers))
     for number in numbers:
         if not 0 <= number <= depth:
-            raise InputError(
-                f"layer: '{source.name}' has layers 0 (embeddings) to {depth} (got {number})", field="layer"
-            )
+            raise InputError.at("layer", f"'{source.name}' has layers 0 (embeddings) to {depth} (got {number})")
     return numbers
 
 
 def _check_memory(needed: int, rows: int) -> None:
     if needed > MEMORY_LIMIT:
-        raise InputError(
-            f"max_eval: these clouds of {rows} rows need {needed / 2**30:.1f} GiB (allowed: {MEMORY_LIMIT / 2**30:.1f}); "
+        raise InputError.at(
+            "max_eval",
+            f"these clouds of {rows} rows need {needed / 2**30:.1f} GiB (allowed: {MEMORY_LIMIT / 2**30:.1f}); "
             "take fewer rows, layers or poolings",
-            field="max_eval",
         )
 
 
@@ -434,7 +430,7 @@ def _tokenise(
     limit = min(max_length or 10**6, positions or 512)
     least = tokenizer.num_special_tokens_to_add(len(columns) == 2) + len(columns)
     if limit < least:
-        raise InputError(f"max_length: must be at least {least} for this model (got {limit})", field="max_length")
+        raise InputError.at("max_length", f"must be at least {least} for this model (got {limit})")
     rows = dict(tokenizer(*columns, truncation=True, max_length=limit))
     full = [row for row, ids in enumerate(rows["input_ids"]) if len(ids) == limit]
     truncated = 0

@@ -44,9 +44,8 @@ def fold(model: HeadedModel) -> None:
         elif model.wiring.bias is not None:
             model.wiring.bias.add_(constant)
         elif shift.any():
-            raise InputError(
-                f"method: the output layer of '{network.config.model_type}' models has no bias for the method's shift",
-                field="method",
+            raise InputError.at(
+                "method", f"the output layer of '{network.config.model_type}' models has no bias for the method's shift"
             )
         output.weight = nn.Parameter(output.weight @ matrix)
     if getattr(network.config, "tie_word_embeddings", False) and network.get_output_embeddings() is output:
@@ -61,7 +60,7 @@ def affine_of(model: HeadedModel) -> tuple[Tensor, Tensor] | None:
     points = torch.randn(64, h, generator=torch.Generator().manual_seed(0)) * 3
     expected = _mapped(model, points)
     if float((points @ matrix.T + shift - expected).abs().max()) > TOLERANCE * float(1 + expected.abs().max()):
-        raise InputError("method: its map is not affine, so it cannot be written as a linear layer", field="method")
+        raise InputError.at("method", "its map is not affine, so it cannot be written as a linear layer")
     return None if torch.equal(matrix, torch.eye(h)) and not shift.any() else (matrix, shift)
 
 

@@ -161,7 +161,7 @@ def search(text: str, limit: int = 20) -> list[Match]:
     from huggingface_hub import HfApi
 
     if problem := offline():
-        raise ModelError.at("model", f"{problem}")
+        raise ModelError.at("model", problem)
     with _in_our_terms(f"model: the search for '{text}'"):
         models = HfApi().list_models(
             search=text, limit=limit, sort="downloads", expand=["config", "downloads", "gated", "safetensors"]

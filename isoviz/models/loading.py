@@ -99,10 +99,10 @@ def load_bare(source: ModelSource, *, allow_random: bool = False, **options: Any
 
 def refusal(source: ModelSource, mismatch: Mismatch) -> ModelError:
     """The error for a checkpoint that does not fit."""
-    return ModelError(
-        f"model: '{source.name}' does not fit its own checkpoint: {mismatch}",
-        field="model",
-        advice="Check config.json against the weights file, or use random weights (--allow-random).",
+    return ModelError.at(
+        "model",
+        f"'{source.name}' does not fit its own checkpoint: {mismatch}",
+        "Check config.json against the weights file, or use random weights (--allow-random).",
     )
 
 

@@ -85,9 +85,8 @@ def add(network: PreTrainedModel, kind: HeadKind, low_rank: LowRank, seed: int) 
     for target in low_rank.targets:
         if not any(f".{name}".endswith(f".{target}") for name in linear):
             names = listed(sorted({name.rpartition(".")[2] for name in linear}))
-            raise InputError(
-                f"lora_targets: the model has no linear layer '{target}' before its head (it has {names})",
-                field="lora_targets",
+            raise InputError.at(
+                "lora_targets", f"the model has no linear layer '{target}' before its head (it has {names})"
             )
     usual: Any = FAMILIES.get(network.config.model_type, "all-linear")
     options = LoraConfig(
@@ -103,8 +102,8 @@ def add(network: PreTrainedModel, kind: HeadKind, low_rank: LowRank, seed: int) 
         try:
             inject_adapter_in_model(options, network)
         except ValueError as error:
-            raise InputError(
-                f"lora_targets: no layer of this model can be adapted ({one_line(str(error))})", field="lora_targets"
+            raise InputError.at(
+                "lora_targets", f"no layer of this model can be adapted ({one_line(str(error))})"
             ) from None
     for module in head:
         module.requires_grad_(True)
@@ -130,7 +129,7 @@ def merge(network: PreTrainedModel) -> None:
             layer.merge()
             network.set_submodule(name, layer.get_base_layer())
     if any("lora_" in name for name, _ in network.named_parameters()):
-        raise ModelError("model: its LoRA matrices cannot be merged into its weights", field="model")
+        raise ModelError.at("model", "its LoRA matrices cannot be merged into its weights")
 
 
 def _head(network: PreTrainedModel, kind: HeadKind) -> list[nn.Module]:

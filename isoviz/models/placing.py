@@ -85,7 +85,7 @@ def _key(device: torch.device) -> int | str:
 def number_format(source: ModelSource, dtype: str, device: torch.device) -> torch.dtype:
     """What a `Dtype` means for a model on a device. `InputError` for an unknown one."""
     if dtype not in DTYPES:
-        raise InputError(f"dtype: expected {', '.join(DTYPES)} (got {dtype})", field="dtype")
+        raise InputError.at("dtype", f"expected {', '.join(DTYPES)} (got {dtype})")
     if dtype == "auto":
         config = sources.configuration(source)
         stored = config.get("dtype") or config.get("torch_dtype")

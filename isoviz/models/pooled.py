@@ -35,7 +35,7 @@ def classifier_for(config: PretrainedConfig) -> type[PreTrainedModel]:
         body = transformers.MODEL_MAPPING[kind]
     classes: tuple[Any, ...] = body if isinstance(body, tuple) else (body,)
     if not classes or "input_ids" not in accepted(classes[0]):
-        raise ModelError(f"model: the family '{config.model_type}' does not read texts alone", field="model")
+        raise ModelError.at("model", f"the family '{config.model_type}' does not read texts alone")
     return _class(classes[0], kind)
 
 

@@ -27,8 +27,8 @@ def resolve(
         InputError: words for a second text where there is one only.
     """
     if requested is not None and SEPARATOR in requested and len(columns) < 2:
-        raise InputError(
-            f"prefix: '{slug}' reads one text, so there is none after {SEPARATOR} (got '{requested}')", field="prefix"
+        raise InputError.at(
+            "prefix", f"'{slug}' reads one text, so there is none after {SEPARATOR} (got '{requested}')"
         )
     return known_prefix(config, slug, columns, direction) if requested is None else requested
 

@@ -71,7 +71,7 @@ def describe(folder: Path) -> SentenceModules | None:
         modules = [(str(entry["type"]), str(entry["path"])) for entry in listing]
         settings = input_validation.json_object(folder / "config_sentence_transformers.json") or {}
         if problem := _problem(folder, modules, settings):
-            raise ModelError(f"model: '{folder}' {problem}", field="model", advice=_BARE)
+            raise ModelError.at("model", f"'{folder}' {problem}", _BARE)
         prompts = (settings.get("prompts") or {}).items()
         pooled = next(path for name, path in modules if name.endswith(".Pooling"))
         truncate = settings.get("truncate_dim")
@@ -100,9 +100,7 @@ def load(source: ModelSource, dtype: torch.dtype | None = None) -> SentenceTrans
     from isoviz.models.loading import reading
 
     if describe(Path(source.location)) is None:
-        raise ModelError(
-            f"model: '{source.name}' has no modules.json, so its authors define no sentence vectors", field="model"
-        )
+        raise ModelError.at("model", f"'{source.name}' has no modules.json, so its authors define no sentence vectors")
     with reading(source, "the modules of "), torch.random.fork_rng(devices=[]):
         from sentence_transformers import SentenceTransformer
 
@@ -137,9 +135,7 @@ def modules_of(source: ModelSource, width: int, pooling: str) -> torch.nn.Sequen
         return torch.nn.Sequential(Pooling(width, mode))
     modules = [module for module in list(load(source))[1:] if type(module).__name__ != "Normalize"]
     if not all(getattr(module, "include_prompt", True) for module in modules):
-        raise ModelError(
-            f"model: '{source.name}' leaves the tokens of a prompt out, which cannot be trained here", field="model"
-        )
+        raise ModelError.at("model", f"'{source.name}' leaves the tokens of a prompt out, which cannot be trained here")
     return torch.nn.Sequential(*modules)
 
 
@@ -170,7 +166,7 @@ def vectors(
     with model.truncate_embeddings(None):
         width = model.get_embedding_dimension()
     if truncate is not None and not 1 <= truncate <= (width or truncate):
-        raise InputError(f"truncate-dim: must be at least 1, at most {width} (got {truncate})", field="truncate-dim")
+        raise InputError.at("truncate-dim", f"must be at least 1, at most {width} (got {truncate})")
     model_length, done = model.max_seq_length, 0
 
     def count(module: Any, inputs: Any, output: Mapping[str, Any]) -> None:
@@ -191,8 +187,8 @@ def vectors(
         handle.remove()
         model.max_seq_length = model_length
     if not np.isfinite(points).all():
-        raise ModelError(
-            "model: its sentence vectors have numbers that are NaN or infinite; its weights are damaged", field="model"
+        raise ModelError.at(
+            "model", "its sentence vectors have numbers that are NaN or infinite; its weights are damaged"
         )
     return points
 

@@ -64,9 +64,9 @@ def resolve(model: str, head: HeadKind | None = None, commit: str | None = None)
             allowed_paths.check_contents(folder, roots, "model", ModelError)
         return _in_folder(model, "local", folder, head)
     if model.startswith(("/", ".", "~", "demo/")) or model.partition("@")[0].count("/") > 1 or not model.strip():
-        raise ModelError(
-            f"model: no such model or directory '{model}' (bundled: {', '.join(bundled())}; or a local directory, or a hub id)",
-            field="model",
+        raise ModelError.at(
+            "model",
+            f"no such model or directory '{model}' (bundled: {', '.join(bundled())}; or a local directory, or a hub id)",
         )
     return _from_hub(model, head, commit)
 
@@ -85,7 +85,7 @@ def folder_of(model: str) -> Path | None:
 def refuse_folder(model: str) -> None:
     """Raise `ModelError` for a visitor's hub id that is also a folder where this process works: `resolve` would read that."""
     if model not in bundled() and not Path(model).is_absolute() and Path(model).is_dir():
-        raise ModelError(f"model: '{model}' is also a folder on this server; enter its full path", field="model")
+        raise ModelError.at("model", f"'{model}' is also a folder on this server; enter its full path")
 
 
 def fetch(source: ModelSource, report: hub.Report | None = None) -> ModelSource:
@@ -146,10 +146,10 @@ def _in_folder(
 ) -> ModelSource:
     place = name if kind == "cached" else folder
     if problem := folders.problem(folder):
-        raise ModelError(f"model: '{place}' {problem}", field="model")
+        raise ModelError.at("model", f"'{place}' {problem}")
     config = folders.config_of(folder) or {}
     if head and (problem := folders.head_problem(config, head)):
-        raise ModelError(f"model: '{place}' {problem}", field="model")
+        raise ModelError.at("model", f"'{place}' {problem}")
     with input_validation.parsing(f"'{place}' cannot be read", "model", ModelError):
         size = sum(path.stat().st_size for path in folder.iterdir() if folders.is_wanted(path.name))
         content = fingerprint(folder)
@@ -159,7 +159,7 @@ def _in_folder(
 def _from_hub(model: str, head: HeadKind | None, commit: str | None = None) -> ModelSource:
     parsed = hub.parse(model)
     if parsed is None:
-        raise ModelError(f"model: '{model}' is neither a directory nor a hub id", field="model")
+        raise ModelError.at("model", f"'{model}' is neither a directory nor a hub id")
     name, revision = parsed[0], commit or parsed[1]
     folder = cache.find(name, revision)
     problem = folders.problem(folder) if folder else None
@@ -170,8 +170,8 @@ def _from_hub(model: str, head: HeadKind | None, commit: str | None = None) -> M
         instead = f"use a bundled model ({', '.join(bundled())}), a local directory or a model of the hub cache"
         if commit:
             instead = f"a run continues with the commit it started from ({commit[:10]}): resume it when the hub can be reached"
-        raise ModelError(f"model: '{model}' {local_state} and {reason}; {instead}", field="model")
+        raise ModelError.at("model", f"'{model}' {local_state} and {reason}; {instead}")
     remote = hub.look(name, folder.name if folder else revision)
     if head and (problem := folders.head_problem(remote.config, head)):
-        raise ModelError(f"model: '{model}' {problem}", field="model")
+        raise ModelError.at("model", f"'{model}' {problem}")
     return ModelSource(model, "hub", name, "unfetched", remote.revision, remote.size)

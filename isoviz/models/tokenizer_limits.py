@@ -47,9 +47,7 @@ def fill_empty(rows: dict[str, list[list[int]]], tokenizer: PreTrainedTokenizerB
     empty = [row for row, ids in enumerate(rows["input_ids"]) if not ids]
     mark = next((m for m in (tokenizer.eos_token_id, tokenizer.bos_token_id) if m is not None), None)
     if empty and mark is None:
-        raise InputError(
-            f"data: {len(empty)} rows have no token, and this model has none for empty texts", field="data"
-        )
+        raise InputError.at("data", f"{len(empty)} rows have no token, and this model has none for empty texts")
     for row in empty:
         for name, values in rows.items():
             values[row] = [{"input_ids": mark, "attention_mask": 1}.get(name, 0) or 0]

@@ -91,5 +91,5 @@ class Views:
         if (layer, pooling) not in self.clouds:
             have = sorted({*self.clouds, *((number, "tokens") for number in self.tokens)})
             listed = ", ".join(f"{number} {name}" for number, name in have)
-            raise InputError(f"layer: no cloud of layer {layer}, {pooling} (there are: {listed})", field="layer")
+            raise InputError.at("layer", f"no cloud of layer {layer}, {pooling} (there are: {listed})")
         return self.clouds[layer, pooling]

@@ -134,9 +134,9 @@ class AnyText(Wiring):
                 self._check(states[-1], ids)
         except Exception as error:  # of any of hundreds of families
             reason = one_line(str(error)) or type(error).__name__
-            raise ModelError(
-                f"model: the family '{network.config.model_type}' cannot be fine-tuned: its network fails on tokens alone ({reason})",
-                field="model",
+            raise ModelError.at(
+                "model",
+                f"the family '{network.config.model_type}' cannot be fine-tuned: its network fails on tokens alone ({reason})",
             ) from error
         finally:
             network.train(was_training)
@@ -144,10 +144,10 @@ class AnyText(Wiring):
         widths = {state.shape[2] for state in states}
         if self._depth < 1 or len(widths) > 1 or not torch.isfinite(states[-1]).all():
             found = f"{len(states)} states of width {', '.join(map(str, sorted(widths)))}"
-            raise ModelError(
-                f"model: the family '{network.config.model_type}' cannot be fine-tuned: its layers do not give one vector per token "
+            raise ModelError.at(
+                "model",
+                f"the family '{network.config.model_type}' cannot be fine-tuned: its layers do not give one vector per token "
                 f"({found})",
-                field="model",
             )
 
     def _check(self, last: Tensor, mask: Tensor) -> None:

@@ -131,10 +131,10 @@ def require_affine(chain: Any) -> Affine:
     affine: Affine | None = chain.affine()
     if affine is None:
         steps = [step.slug for step in getattr(chain, "steps", (chain,)) if step.affine() is None]
-        raise InputError(
-            f"chain: {', '.join(steps)} is not affine, so the chain cannot be written as a matrix or a Dense module",
-            field="chain",
-            advice="Leave that step out, or use `isoviz transform`.",
+        raise InputError.at(
+            "chain",
+            f"{', '.join(steps)} is not affine, so the chain cannot be written as a matrix or a Dense module",
+            "Leave that step out, or use `isoviz transform`.",
         )
     return affine
 
@@ -190,9 +190,7 @@ def as_sentence_transformer(
 
     if pooling not in ("sentence", *_MODES):
         allowed = ", ".join(("sentence", *_MODES))
-        raise InputError(
-            f"pooling: '{pooling}' is not a sentence-transformers pooling (allowed: {allowed})", field="pooling"
-        )
+        raise InputError.at("pooling", f"'{pooling}' is not a sentence-transformers pooling (allowed: {allowed})")
     views = layer_views(
         source,
         [list(PROBES)],
@@ -204,9 +202,8 @@ def as_sentence_transformer(
     )
     points = views.points(views.depth if layer is None else layer, pooling).astype(np.float64)
     if points.shape[1] != len(affine.matrix):
-        raise InputError(
-            f"chain: it was fitted on {len(affine.matrix)} dimensions, '{source.name}' gives {points.shape[1]}",
-            field="chain",
+        raise InputError.at(
+            "chain", f"it was fitted on {len(affine.matrix)} dimensions, '{source.name}' gives {points.shape[1]}"
         )
     if rows is not None and (problem := mismatch(points, rows)):
         origin = replace(origin, warning=problem)
@@ -299,10 +296,10 @@ def save(
         loaded = SentenceTransformer(str(unchecked), device="cpu", local_files_only=True)
         share = _deviation(loaded.encode(list(probes), show_progress_bar=False), expected)
         if not share <= TOLERANCE:
-            raise InputError(
-                f"export: sentence-transformers and IsoViz give different vectors for this model (deviation {share:.1e})",
-                field="export",
-                advice="Export the matrix instead.",
+            raise InputError.at(
+                "export",
+                f"sentence-transformers and IsoViz give different vectors for this model (deviation {share:.1e})",
+                "Export the matrix instead.",
             )
         _describe(unchecked, origin, expected.shape[1], len(probes), share)
         unchecked.rename(folder)

@@ -117,9 +117,7 @@ def divide(vectors: VectorSet, part: Part = "shown") -> Division:
     if vectors.relation == "similarity" and vectors.pairs is not None:
         return _pairs(vectors, part)
     if vectors.n < FEWEST:
-        raise InputError(
-            f"vectors: read-outs need at least {FEWEST} rows, got {vectors.n}", field="vectors", advice="Add rows."
-        )
+        raise InputError.at("vectors", f"read-outs need at least {FEWEST} rows, got {vectors.n}", "Add rows.")
     order = _shuffled(vectors.columns, vectors.n)
     kept = zeros.nonzero_rows(vectors.points)
     left_out = _sentences(zeros.left_out(vectors.n, len(kept)))
@@ -131,9 +129,9 @@ def divide(vectors: VectorSet, part: Part = "shown") -> Division:
         thirds = np.array_split(order[np.isin(order, some[distinct])], 3)
     if len(distinct) < FEWEST:
         found = f"read-outs need at least {FEWEST} distinct rows, got {len(distinct)} in {vectors.n:,} rows"
-        raise InputError(f"vectors: {found}", field="vectors", advice="Add rows.")
+        raise InputError.at("vectors", found, "Add rows.")
     if Sample(_points(vectors, some)).collapsed:
-        raise InputError("vectors: all rows are equal, so read-outs are undefined", field="vectors")
+        raise InputError.at("vectors", "all rows are equal, so read-outs are undefined")
     fit = np.sort(thirds[0][:MOST_FIT])
     rows = np.sort(thirds[1 if part == "shown" else 2][:MOST_ROWS])
     sampled = _sampled(len(thirds[1]), len(rows), "rows")
@@ -179,7 +177,7 @@ def annotations_of(vectors: VectorSet) -> Annotations:
     codes, why_not = label_codes(vectors.columns)
     labels, notes = None, _sentences(why_not.rstrip("."))
     if codes is None and why_not not in ("", OWN_LABELS):
-        raise InputError(f"labels: {why_not}", field="labels")
+        raise InputError.at("labels", why_not)
     if codes is not None:
         labelled = np.flatnonzero(codes >= 0)
         rows, notes = comparable_rows(_points(vectors, labelled), _texts(vectors, labelled))
@@ -255,9 +253,8 @@ def _queries(vectors: VectorSet, part: Part) -> Division:
     answered_queries = np.unique(left[grade > 0])
     documents = _documents(vectors, left)
     if len(answered_queries) < 3:
-        raise InputError(
-            f"vectors: search needs at least 3 queries with a relevant document, got {len(answered_queries)}",
-            field="vectors",
+        raise InputError.at(
+            "vectors", f"search needs at least 3 queries with a relevant document, got {len(answered_queries)}"
         )
     rank = _shuffled_rank(vectors.columns, vectors.n)
     first = _first_copies(vectors, answered_queries)
@@ -297,11 +294,7 @@ def _pairs(vectors: VectorSet, part: Part) -> Division:
 
     left, right, every_score = _ends(vectors)
     if len(left) < FEWEST:
-        raise InputError(
-            f"vectors: read-outs need at least {FEWEST} rated pairs, got {len(left)}",
-            field="vectors",
-            advice="Add pairs.",
-        )
+        raise InputError.at("vectors", f"read-outs need at least {FEWEST} rated pairs, got {len(left)}", "Add pairs.")
     first_copy = _first_copies(vectors, np.union1d(left, right))
     every = np.arange(vectors.n)
     ends = np.concatenate([left, every]), np.concatenate([right, first_copy])

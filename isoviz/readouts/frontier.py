@@ -167,13 +167,13 @@ def frontier(
         InputError: a margin outside [0, 1), or fewer than 12 rows that are not zero.
     """
     if not 0 <= margin < 1:
-        raise InputError(f"margin: must be at least 0 and below 1 (got {margin:g})", field="margin")
+        raise InputError.at("margin", f"must be at least 0 and below 1 (got {margin:g})")
     search = None if annotations is None else annotations.queries
     queries, fitted, judge = _neighbours(points) if search is None else _questions(points, search)
     count, every = len(queries), float64_matrix(np.asarray(points[np.concatenate([queries, fitted])]))
     if len(fitted) < NEIGHBOURS + 2:
         found = f"at least {NEIGHBOURS + 2} rows that are not zero are needed, got {len(fitted)}"
-        raise InputError(f"vectors: {found}", field="vectors")
+        raise InputError.at("vectors", found)
     d, start, ways = every.shape[1], judge(every), list[Stored]()
     for rotation in ROTATIONS:
         turned = np.asarray(Stored(rotation, 32, d).chain().fit(every[count:]).transform(every))

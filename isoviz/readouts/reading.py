@@ -164,9 +164,7 @@ def applicable(annotations: Annotations, *, slow: bool | None = None) -> list[Re
 
 
 def measure(image: Image, annotations: Annotations, requested: Iterable[str] | None = None) -> dict[str, Statistic]:
-    """The read-outs of an image by slug: the requested ones, or all that apply. ValueError for a run's head."""
-    if annotations.head is not None:
-        raise ValueError("a head reads vectors in their own unit, so it is measured by its `HeadRows`, not on an image")
+    """The read-outs of an image by slug: the requested ones, or all that apply; a run's head is measured by its `HeadRows`."""
     slugs = {readout.slug for readout in applicable(annotations)} if requested is None else set(requested)
     statistics: dict[str, Statistic] = {}
     for need in annotations.needs:

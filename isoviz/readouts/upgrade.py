@@ -88,11 +88,9 @@ def upgrade(old: NDArray[Any], new: NDArray[Any], kind: Map = "procrustes") -> U
         InputError: different numbers of rows, or fewer than 24 (field `new`).
     """
     if kind not in MAPS:
-        raise InputError(f"map: no map '{kind}' (allowed: {', '.join(MAPS)})", field="map")
+        raise InputError.at("map", f"no map '{kind}' (allowed: {', '.join(MAPS)})")
     if len(new) != len(old) or len(old) < FEWEST:
-        raise InputError(
-            f"new: at least {FEWEST} rows, as many as old; got {len(old):,} old and {len(new):,} new", field="new"
-        )
+        raise InputError.at("new", f"at least {FEWEST} rows, as many as old; got {len(old):,} old and {len(new):,} new")
     old, new, notes = _comparable(old, new)
     n = len(old)
     of_mapped: list[tuple[Cosine, Cosine]] = []
@@ -122,5 +120,5 @@ def _comparable(old: NDArray[Any], new: NDArray[Any]) -> tuple[NDArray[Any], NDA
     kept = kept[rows]
     if len(kept) < FEWEST:
         found = f"at least {FEWEST} rows must be distinct and not zero; got {len(kept):,} of {len(old):,}"
-        raise InputError(f"new: {found}", field="new")
+        raise InputError.at("new", found)
     return old[kept], new[kept], (*notes, *copies)

@@ -14,25 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
+import sqlalchemy as sa
 from filelock import FileLock
-from sqlalchemy import (
-    URL,
-    Connection,
-    Double,
-    Engine,
-    cast,
-    create_engine,
-    event,
-    extract,
-    func,
-    inspect,
-    literal,
-    select,
-)
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, ProgrammingError, SQLAlchemyError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.sql import ColumnElement
 
 from isoviz import input_validation
 from isoviz.errors import StoreError, install, listed
@@ -75,12 +58,12 @@ class Database:
         self.engine = _engine(self._url)
         # Reads are single statements outside transactions: they see the last commit and take no lock.
         if self.is_sqlite:
-            self._reading: Engine = self.engine.execution_options(no_begin=True)
+            self._reading: sa.Engine = self.engine.execution_options(no_begin=True)
         else:
             self._reading = self.engine.execution_options(isolation_level="AUTOCOMMIT")
         try:
             self._prepare()
-        except (StoreUnavailableError, SQLAlchemyError, sqlite3.Error, OSError) as error:
+        except (StoreUnavailableError, sa.exc.SQLAlchemyError, sqlite3.Error, OSError) as error:
             self.engine.dispose()
             places = (self.folder, Path(str(self._url.database))) if self.is_sqlite else ()
             advice = None if all(os.access(place, os.W_OK) for place in places) else _ADVICE_READ_ONLY
@@ -103,13 +86,13 @@ class Database:
         return self._url.password is not None or any(name in self._url.query for name in _SECRETS)
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[sa.Connection]:
         """A connection whose every statement sees the last commit. Raises `StoreUnavailableError`."""
         with self._explained("read"), self._reading.connect() as connection:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> Iterator[sa.Connection]:
         """One transaction. In SQLite, it holds the write lock from its first statement, so it never needs a retry.
 
         Raises `StoreUnavailableError` after a rollback.
@@ -128,19 +111,19 @@ class Database:
                 self._hosts = [unquote(file.name) for file in hosts_folder.iterdir()]
         return self._hosts
 
-    def now(self) -> ColumnElement[float]:
+    def now(self) -> sa.ColumnElement[float]:
         """The current time by one clock for all hosts: the server's in PostgreSQL, this machine's in SQLite."""
         if self.is_sqlite:
-            return literal(time.time())
-        return cast(extract("epoch", func.clock_timestamp()), Double)
+            return sa.literal(time.time())
+        return sa.cast(sa.extract("epoch", sa.func.clock_timestamp()), sa.Double)
 
     @contextmanager
     def _explained(self, verb: str) -> Iterator[None]:
         try:
             yield
-        except (IntegrityError, ProgrammingError):
+        except (sa.exc.IntegrityError, sa.exc.ProgrammingError):
             raise
-        except (DBAPIError, PoolTimeout) as error:
+        except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
             raise StoreUnavailableError(f"the store {self} cannot be {verb}: {reason(error)}") from error
 
     def _make_files(self) -> None:
@@ -152,7 +135,6 @@ class Database:
                 file = Path(str(self._url.database))
                 with suppress(FileExistsError):
                     os.close(os.open(file, os.O_CREAT | os.O_EXCL, 0o600))  # SQLite gives the mode to its other files
-                _require_database(file)
         except OSError as error:
             problem = f"{error.filename} is not a folder" if isinstance(error, FileExistsError) else error.strerror
             raise StoreError(f"cannot create the store's folder {self.folder}: {problem or error}") from error
@@ -165,11 +147,11 @@ class Database:
 
     def _prepare(self) -> None:
         with self.reading() as connection:
-            known = inspect(connection).has_table(schema.meta.name)
+            known = sa.inspect(connection).has_table(schema.meta.name)
         if not known:
             self._create()
         with self.reading() as connection:
-            meta = {row.key: row.value for row in connection.execute(select(schema.meta))}
+            meta = {row.key: row.value for row in connection.execute(sa.select(schema.meta))}
         version = meta.get(schema.SCHEMA, "")
         if not version.isdigit():
             raise StoreError(f"the store {self} has no schema version: it was not made by IsoViz")
@@ -193,9 +175,9 @@ class Database:
     def _create_tables(self) -> None:
         with self.writing() as connection:
             if not self.is_sqlite:
-                connection.execute(select(func.pg_advisory_xact_lock(0x150715)))
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(0x150715)))
             schema.metadata.create_all(connection)
-            if connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == schema.SCHEMA)) is None:
+            if connection.scalar(sa.select(schema.meta.c.value).where(schema.meta.c.key == schema.SCHEMA)) is None:
                 connection.execute(schema.meta.insert().values(key=schema.SCHEMA, value=str(schema.VERSION)))
                 connection.execute(schema.meta.insert().values(key=schema.REVISION, value="0"))
 
@@ -211,26 +193,26 @@ class SealedDatabase:
         self.file = file
         self.folder = file.parent
         database = f"file:{quote(str(file.absolute()))}"
-        address = URL.create("sqlite", database=database, query={"mode": "ro", "immutable": "1", "uri": "true"})
-        self._engine = create_engine(address, isolation_level="AUTOCOMMIT", pool_size=4, max_overflow=16)
+        address = sa.URL.create("sqlite", database=database, query={"mode": "ro", "immutable": "1", "uri": "true"})
+        self._engine = sa.create_engine(address, isolation_level="AUTOCOMMIT", pool_size=4, max_overflow=16)
 
     def __str__(self) -> str:
         return str(self.file)
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[sa.Connection]:
         """A connection. Raises `StoreUnavailableError`."""
         try:
             with self._engine.connect() as connection:
                 yield connection
-        except DBAPIError as error:
+        except sa.exc.DBAPIError as error:
             raise StoreUnavailableError(f"{self.file} cannot be read: {reason(error)}") from error
 
 
-def _parse(url: str) -> URL:
+def _parse(url: str) -> sa.URL:
     try:
-        parsed = make_url(url)
-    except (ArgumentError, ValueError):  # ValueError: an invalid port
+        parsed = sa.make_url(url)
+    except (sa.exc.ArgumentError, ValueError):  # ValueError: an invalid port
         raise StoreError("the store's address is not a database URL", advice="Use a folder or postgresql://…") from None
     if "@" in (parsed.host or ""):  # the second half of a password, which must not be shown
         raise StoreError("the store's address has more than one @", advice="Write an @ in a password as %40.")
@@ -246,23 +228,13 @@ def _parse(url: str) -> URL:
     raise StoreError(f"a store cannot be '{parsed.drivername}' (allowed: a folder, sqlite:///FILE, postgresql://…)")
 
 
-def _require_database(file: Path) -> None:
-    """Raise `StoreError` for anything but a SQLite file or an empty one; devices and pipes are not opened."""
-    start = None
-    if file.is_file():
-        with file.open("rb") as stream:
-            start = stream.read(16)
-    if start not in (b"", b"SQLite format 3\0"):
-        raise StoreError(f"cannot open the store {file}: file is not a database")
-
-
-def _engine(url: URL) -> Engine:
+def _engine(url: sa.URL) -> sa.Engine:
     if url.get_backend_name() != "sqlite":
         # Connections are tested before use, so that a restarted server does not fail a run.
-        return create_engine(url, pool_pre_ping=True, pool_size=4, max_overflow=16)
-    engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS}, pool_size=4, max_overflow=16)
+        return sa.create_engine(url, pool_pre_ping=True, pool_size=4, max_overflow=16)
+    engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS}, pool_size=4, max_overflow=16)
 
-    @event.listens_for(engine, "connect")
+    @sa.event.listens_for(engine, "connect")
     def _connected(connection: sqlite3.Connection, _record: Any) -> None:
         # Otherwise the driver would start transactions itself, late and without the write lock.
         connection.isolation_level = None
@@ -270,8 +242,8 @@ def _engine(url: URL) -> Engine:
         # In WAL mode, NORMAL loses nothing if a process dies; a power cut may lose the last moments, but not consistency.
         connection.execute("PRAGMA synchronous = NORMAL")
 
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
+    @sa.event.listens_for(engine, "begin")
+    def _begin(connection: sa.Connection) -> None:
         if not connection.get_execution_options().get("no_begin"):
             # A deferred transaction that reads and then writes fails immediately if another one wrote in between.
             connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -283,5 +255,5 @@ def reason(error: BaseException) -> str:
     """The driver's message in one line, without the statement."""
     if isinstance(error, StoreUnavailableError) and error.__cause__ is not None:
         error = error.__cause__
-    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    cause = error.orig if isinstance(error, sa.exc.DBAPIError) and error.orig is not None else error
     return " ".join(str(cause).split()) or type(cause).__name__

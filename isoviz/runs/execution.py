@@ -187,9 +187,7 @@ def train_run(
     with gentle_stop(_say) as stop:
         _say(f"worker {os.getpid()} takes run {run}")
         try:
-            return (
-                0 if execute(opened, run, train=train, stop=stop, attempt=attempt, slots=slots).ended is not None else 1
-            )
+            return int(execute(opened, run, train=train, stop=stop, attempt=attempt, slots=slots).ended is None)
         finally:
             if requeue and stop():
                 opened.release(run, attempt)

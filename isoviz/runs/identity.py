@@ -83,5 +83,5 @@ def one_line(text: str, field: str) -> str:
     """Text for a name or tag: one line of 1 to 200 characters."""
     line = " ".join(text.split())
     if not 1 <= len(line) <= NAME_LIMIT:
-        raise InputError(f"{field}: must have 1 to {NAME_LIMIT} characters (got {len(line)})", field=field)
+        raise InputError.at(field, f"must have 1 to {NAME_LIMIT} characters (got {len(line)})")
     return line

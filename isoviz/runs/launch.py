@@ -64,22 +64,18 @@ def resolve(asked: Mapping[str, Any], devices: Devices | None) -> dict[str, Any]
     if file is not None:
         path, _, named = checked_file(file)
         if processes not in (1, named):
-            raise InputError(
-                f"processes: the accelerate configuration has {named} (got {processes})", field="processes"
-            )
+            raise InputError.at("processes", f"the accelerate configuration has {named} (got {processes})")
         processes, file = named, str(path)
     elif processes > 1 and devices is not None:
         most, what = (len(devices.slots), "GPU") if devices.on_gpu else (devices.cores, "core")
         if processes > most:
             plural = "" if most == 1 else "s"
-            raise InputError(f"processes: this machine has {most} {what}{plural} (got {processes})", field="processes")
+            raise InputError.at("processes", f"this machine has {most} {what}{plural} (got {processes})")
     batch = asked.get("batch_size", RunConfig.model_fields["batch_size"].default)
     if batch < processes:
-        raise InputError(
-            f"batch_size: needs a row for each of the {processes} processes (got {batch})", field="batch_size"
-        )
+        raise InputError.at("batch_size", f"needs a row for each of the {processes} processes (got {batch})")
     if processes > 1 and asked.get("micro_batch"):
-        raise InputError("micro_batch: works on one process; several share each batch as it is", field="micro_batch")
+        raise InputError.at("micro_batch", "works on one process; several share each batch as it is")
     return {"processes": processes, "accelerate_config": file}
 
 
@@ -97,19 +93,15 @@ def checked_file(file: str) -> tuple[Path, str, int]:
     found = content if isinstance(content, dict) else {}
     kind, processes = found.get("distributed_type", "NO"), found.get("num_processes")
     if kind not in _TYPES or found.get("compute_environment", "LOCAL_MACHINE") != "LOCAL_MACHINE":
-        raise InputError(
-            f"accelerate_config: distributed_type '{shortened(kind)}' (allowed: {', '.join(_TYPES)}, on LOCAL_MACHINE)",
-            field="accelerate_config",
+        raise InputError.at(
+            "accelerate_config",
+            f"distributed_type '{shortened(kind)}' (allowed: {', '.join(_TYPES)}, on LOCAL_MACHINE)",
         )
     if not isinstance(processes, int) or not 1 <= processes <= 1024:
-        raise InputError(
-            f"accelerate_config: num_processes must be 1 to 1024 (got {shortened(processes)})",
-            field="accelerate_config",
-        )
+        raise InputError.at("accelerate_config", f"num_processes must be 1 to 1024 (got {shortened(processes)})")
     if kind == _ALONE and processes > 1:
-        raise InputError(
-            f"accelerate_config: distributed_type '{_ALONE}' starts one process (got num_processes: {processes})",
-            field="accelerate_config",
+        raise InputError.at(
+            "accelerate_config", f"distributed_type '{_ALONE}' starts one process (got num_processes: {processes})"
         )
     return path, kind, processes
 

@@ -64,18 +64,13 @@ class Preset:
     plan: Mapping[str, Any] = field(repr=False)
 
 
-def _demo_time() -> str:
-    """Measured time of the demo (`factory/record_presets.py`)."""
-    record = recorded_demo()
-    runs = "three runs"
-    return f"{runs}, measured at {record['seconds']:.0f} s on {record['cores']} cores" if record else runs
-
-
+_DEMO = recorded_demo()  # by `factory/record_presets.py`
 PRESETS: tuple[Preset, ...] = (
     Preset(
         slug="demo",
         title="60-second demo",
-        summary=f"Plain fine-tuning, IsoBN and I-STAR side by side on the bundled model: {_demo_time()}.",
+        summary="Plain fine-tuning, IsoBN and I-STAR side by side on the bundled model: three runs"
+        + (f", measured at {_DEMO['seconds']:.0f} s on {_DEMO['cores']} cores." if _DEMO else "."),
         plan={
             "models": ["demo/tiny-bert"],
             "tasks": ["demo/acceptability"],
@@ -152,14 +147,14 @@ def expand(
     """
     for what, values in (("model", models), ("task", tasks), ("method", methods), ("seed", seeds)):
         if not values:
-            raise InputError(f"{what}: choose at least one", field=what)
+            raise InputError.at(what, "choose at least one")
     if len(set(seeds)) != len(seeds):
-        raise InputError(f"seed: name each seed once (got {' '.join(map(str, seeds))})", field="seed")
+        raise InputError.at("seed", f"name each seed once (got {' '.join(map(str, seeds))})")
     combinations = sum(math.prod(len(values) for _, values in _axes(choices)) for _, choices in methods)
     total = len(models) * len(tasks) * combinations * len(seeds)
     if total > MAX_RUNS:  # counted before it is built
-        raise InputError(f"method: this would start {total} runs (at most {MAX_RUNS} at once)", field="method")
-    variants = [(_slug(slug), params) for slug, choices in methods for params in _grid(slug, choices)]
+        raise InputError.at("method", f"this would start {total} runs (at most {MAX_RUNS} at once)")
+    variants = [variant for slug, choices in methods for variant in grid(slug, choices)]
     common = {**common, "precision": common.get("precision", "auto"), "threads": common.get("threads", 0)}
     for model in models:  # cheap checks of every field come before the slow ones that read files
         RunConfig.checked(model=model, learning_rate=_rate(model, learning_rate), **common)
@@ -172,7 +167,7 @@ def expand(
     known = {slug: _task(slug, folder, own, checks) for slug in tasks}
     if folder is not None and all(task.generated for task in known.values()):
         slug = next(iter(known))
-        raise InputError(f"data: '{slug}' has its own rows and takes no data folder; omit it", field="data")
+        raise InputError.at("data", f"'{slug}' has its own rows and takes no data folder; omit it")
     for task in known.values():
         _watched(task, common.get("early_stopping"))
         task.checked_direction(common.get("direction"))
@@ -188,9 +183,7 @@ def expand(
         for model, source in model_sources.items()
     }
     if trains_here and common["precision"] == "fp16" and not devices.describe().on_gpu:
-        raise InputError(
-            "precision: fp16 needs a GPU, and this machine has none (allowed here: auto, no, bf16)", field="precision"
-        )
+        raise InputError.at("precision", "fp16 needs a GPU, and this machine has none (allowed here: auto, no, bf16)")
     for task in known.values():
         _check_rows(task, folder, common, checks)
     common["precision"] = devices.resolve_precision(common["precision"])
@@ -249,18 +242,16 @@ def _pooling(source: ModelSource, common: Mapping[str, Any], embeds: bool) -> st
     a setting that does not apply."""
     requested: str = common.get("pooling", "auto")
     if embeds and (requested == "echo" or common.get("without_sinks")):
-        raise InputError("pooling: embeddings are trained with auto, cls, mean or last, of all tokens", field="pooling")
+        raise InputError.at("pooling", "embeddings are trained with auto, cls, mean or last, of all tokens")
     if embeds:
         return requested
     if requested == "cls":
-        raise InputError("pooling: cls is for embedding tasks (allowed: auto, last, mean, echo)", field="pooling")
+        raise InputError.at("pooling", "cls is for embedding tasks (allowed: auto, last, mean, echo)")
     if families.architecture(sources.configuration(source)) == "decoder":
         return "last" if requested == "auto" else requested
     for name, is_set in (("pooling", requested != "auto"), ("without_sinks", common.get("without_sinks"))):
         if is_set:
-            raise InputError(
-                f"{name}: for decoders only, and '{source.name}' is none; leave it at its default", field=name
-            )
+            raise InputError.at(name, f"for decoders only, and '{source.name}' is none; leave it at its default")
     return requested
 
 
@@ -273,9 +264,7 @@ def _longest(source: ModelSource, requested: int | None, occurrences: int = 1) -
         return default if limit is None else min(default, limit)
     if limit is not None and requested > limit:
         echo = " of a row with pooling echo" if occurrences > 1 else ""
-        raise InputError(
-            f"max_length: '{source.name}' reads at most {limit} tokens{echo} (got {requested})", field="max_length"
-        )
+        raise InputError.at("max_length", f"'{source.name}' reads at most {limit} tokens{echo} (got {requested})")
     return requested
 
 
@@ -293,7 +282,7 @@ def _stride(task: Task, longest: int, requested: int | None) -> int:
     if requested is None:
         return min(default, longest // 2)
     if requested >= longest:
-        raise InputError(f"doc_stride: must be less than max_length, {longest} (got {requested})", field="doc_stride")
+        raise InputError.at("doc_stride", f"must be less than max_length, {longest} (got {requested})")
     return requested
 
 
@@ -304,11 +293,9 @@ def _loss(task: Task, common: Mapping[str, Any]) -> str:
     if task.kind != "embedding":
         allowed, reason = ("auto",), "is no embedding task"
     if requested not in ("auto", *allowed):
-        raise InputError(f"loss: '{task.slug}' {reason} (got {requested}, allowed: {', '.join(allowed)})", field="loss")
+        raise InputError.at("loss", f"'{task.slug}' {reason} (got {requested}, allowed: {', '.join(allowed)})")
     if allowed == ("infonce",) and common.get("batch_size", 2) < 2:
-        raise InputError(
-            "batch_size: infonce compares each row with the others of its batch; at least 2", field="batch_size"
-        )
+        raise InputError.at("batch_size", "infonce compares each row with the others of its batch; at least 2")
     return allowed[0] if requested == "auto" else requested
 
 
@@ -317,7 +304,7 @@ def _check_head(models: Sequence[str], variants: Sequence[MethodChoice], task: T
         method = methods.get(slug)
         method.check_kind(task.kind)
         if task.kind == "embedding" and method(method.Params(**params)).regularises_output():
-            raise InputError(f"method: '{slug}' acts on the output layer, which embeddings do not have", field="method")
+            raise InputError.at("method", f"'{slug}' acts on the output layer, which embeddings do not have")
     for model in models:
         sources.resolve(model, task.kind)
 
@@ -325,31 +312,29 @@ def _check_head(models: Sequence[str], variants: Sequence[MethodChoice], task: T
 def _check_low_rank(variants: Sequence[MethodChoice], task: Task, common: Mapping[str, Any]) -> None:
     if not common.get("lora_rank"):
         if common.get("dtype", "auto") != "auto":
-            raise InputError("dtype: only with LoRA (lora_rank), which freezes weights", field="dtype")
+            raise InputError.at("dtype", "only with LoRA (lora_rank), which freezes weights")
         return
     if task.kind != "seq2seq":
         return  # the output layer trains completely
     for slug, params in variants:
         method = methods.get(slug)
         if method(method.Params(**params)).regularises_output():
-            raise InputError(
-                f"method: '{slug}' acts on the output layer's weights, which LoRA freezes on '{task.slug}'; set lora_rank to 0",
-                field="method",
+            raise InputError.at(
+                "method",
+                f"'{slug}' acts on the output layer's weights, which LoRA freezes on '{task.slug}'; set lora_rank to 0",
             )
 
 
 def _check_targets(
     found: Iterable[ModelSource], known: Iterable[Task], adapted: low_rank.LowRank | None, checks: DataChecks
 ) -> None:
-    if adapted is None or not adapted.targets:
-        return
     for source, kind in itertools.product(found, {task.kind for task in known}):
-        if problem := _targets_problem_once(source, kind, adapted.targets, checks):
+        if adapted and adapted.targets and (problem := _problem_once(source, kind, adapted.targets, checks)):
             raise InputError(problem, field="lora_targets")
 
 
 @functools.lru_cache(maxsize=64)
-def _targets_problem_once(source: ModelSource, kind: HeadKind, targets: tuple[str, ...], checks: DataChecks) -> str:
+def _problem_once(source: ModelSource, kind: HeadKind, targets: tuple[str, ...], checks: DataChecks) -> str:
     return checks.targets_problem(source, kind, targets)
 
 
@@ -370,10 +355,7 @@ def _watched(task: Task, early_stopping: str | None) -> str | None:
     rising = [name for name in task.metrics if METRICS[name].higher_is_better]  # training waits for a higher value
     if metric not in rising:
         allowed = ", ".join((PRIMARY, *rising))
-        raise InputError(
-            f"early_stopping: '{task.slug}' has no metric '{metric}' to watch (allowed: {allowed})",
-            field="early_stopping",
-        )
+        raise InputError.at("early_stopping", f"'{task.slug}' has no metric '{metric}' to watch (allowed: {allowed})")
     return early_stopping
 
 
@@ -412,30 +394,23 @@ def _complete_once(folder: str | None, own: OwnTask, checks: DataChecks, stamps:
     return checks.complete(folder, own)
 
 
-def _slug(method: str) -> str:
-    """The method's canonical slug, with a fixed order in combinations."""
-    return methods.get(method).slug
-
-
 def _axes(choices: Mapping[str, Any]) -> list[tuple[str, Sequence[Any]]]:
     return [(name, value if isinstance(value, (list, tuple)) else [value]) for name, value in choices.items()]
 
 
-def _grid(slug: str, choices: Mapping[str, Any]) -> list[dict[str, ParamValue]]:
+def grid(slug: str, choices: Mapping[str, Any]) -> list[tuple[str, dict[str, ParamValue]]]:
+    """The method's canonical slug, with a fixed order in combinations, with each distinct choice of parameters."""
     axes = _axes(choices)
     for name, values in axes:
         if not values:
             raise InputError(f"params.{name}: enter at least one value", field=f"params.{name}")
     names = [name for name, _ in axes]
-    points = [
-        methods.check_params(slug, dict(zip(names, point, strict=True)))
-        for point in itertools.product(*(v for _, v in axes))
-    ]
     distinct: list[dict[str, ParamValue]] = []
-    for params in points:
+    for point in itertools.product(*(values for _, values in axes)):
+        params = methods.check_params(slug, dict(zip(names, point, strict=True)))
         if params not in distinct:
             distinct.append(params)
-    return distinct
+    return [(methods.get(slug).slug, params) for params in distinct]
 
 
 def _lines(group: Sequence[RunConfig]) -> list[str]:
@@ -444,9 +419,7 @@ def _lines(group: Sequence[RunConfig]) -> list[str]:
     default = methods.get(group[0].method).Params().model_dump()
     points = {tuple(sorted(config.params.items())) for config in group}
     varying = {name: list(dict.fromkeys(c.params[name] for c in group)) for name in default}
-    size = 1
-    for values in varying.values():
-        size *= len(values)
+    size = math.prod(map(len, varying.values()))
     if len(group) == size * len(seeds) == len(points) * len(seeds):
         grids = {name: values for name, values in varying.items() if len(values) > 1}
         fixed = {name: values[0] for name, values in varying.items() if len(values) == 1 and values[0] != default[name]}
@@ -464,7 +437,10 @@ def _line(
     words += ["--model", config.model, "--task", config.task]
     if config.data:
         words += ["--data", config.data]
-    words += _own_words(config.own)
+    for name, option in OWN_OPTIONS.items() if config.own else ():
+        value = getattr(config.own, name)
+        if value and value != OwnTask.model_fields[name].default:
+            words += [option, *value] if name == "label_names" else [option, str(value)]
     words += ["--method", config.method]
     for name, value in fixed.items():
         words += ["--set", f"{name}={value}"]
@@ -479,17 +455,6 @@ def _line(
         if value is not None and value != default:
             words += [option] if value is True else [option, str(value)]
     return shlex.join(words)
-
-
-def _own_words(own: OwnTask | None) -> list[str]:
-    if own is None:
-        return []
-    words: list[str] = []
-    for name, option in OWN_OPTIONS.items():
-        value = getattr(own, name)
-        if value and value != OwnTask.model_fields[name].default:
-            words += [option, *value] if name == "label_names" else [option, str(value)]
-    return words
 
 
 def _options(names: Iterable[str]) -> dict[str, str]:

@@ -45,11 +45,11 @@ def request(run: RunRow, folder: Path) -> dict[str, Any]:
     checkpoint = weights.newest(folder)
     if run.status != "finished" or run.result is None or checkpoint is None or weights.saved(folder) is None:
         reason = f"it is {run.status}" if run.status != "finished" else "its weights no longer exist"
-        raise InputError(f"run: '{run.id}' has no model to save: {reason}", field="run")
+        raise InputError.at("run", f"'{run.id}' has no model to save: {reason}")
     if run.config.pooling in ("mean", "echo") and tasks.get(run.config.task, run.config.own).kind != "embedding":
-        raise InputError(
-            f"run: transformers reads a decoder's last token, and '{run.id}' was trained with pooling '{run.config.pooling}'",
-            field="run",
+        raise InputError.at(
+            "run",
+            f"transformers reads a decoder's last token, and '{run.id}' was trained with pooling '{run.config.pooling}'",
         )
     scores = {name: value for name, value in run.result.metrics.items() if value is not None}
     config = run.config.model_dump(mode="json")
@@ -64,9 +64,9 @@ def _write(order: Mapping[str, Any], out: Path, name: str) -> None:
     config, checkpoint = RunConfig.model_validate(order["config"]), Path(order["checkpoint"])
     model, head = reload(config, checkpoint)
     if config.pooling == "last" and head.tokenizer("a text")["input_ids"][-1] == head.tokenizer.pad_token_id:
-        raise InputError(
-            "run: its tokenizer ends a text with the token that it pads with, so transformers would read the one before it",
-            field="run",
+        raise InputError.at(
+            "run",
+            "its tokenizer ends a text with the token that it pads with, so transformers would read the one before it",
         )
     if model.kind == "embedding":
         folding.save_embedder(model, head.tokenizer, out, split_prefix(config.prefix), config.max_length)

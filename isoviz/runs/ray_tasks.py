@@ -74,27 +74,22 @@ class RayTasks:
         import ray
 
         if store.has_password:
-            raise InputError(
-                "ray: the store's URL contains a password, which everyone on the cluster could read",
-                field="ray",
-                advice="Put it into a file that all nodes see, and set PGPASSFILE.",
+            raise InputError.at(
+                "ray",
+                "the store's URL contains a password, which everyone on the cluster could read",
+                "Put it into a file that all nodes see, and set PGPASSFILE.",
             )
         try:
             ray.init(address, logging_level=logging.ERROR, log_to_driver=False)
-        except (
-            ConnectionError,
-            RuntimeError,
-            ValueError,
-            SystemExit,
-        ):  # an address that does not answer ends a program
-            raise InputError(
-                f"ray: no cluster answers at '{shortened(address)}'",
-                field="ray",
-                advice="Run this on a node of the cluster, or as a job: ray job submit -- isoviz worker --ray auto.",
+        except (ConnectionError, RuntimeError, ValueError, SystemExit):  # ray ends a program where no one answers
+            raise InputError.at(
+                "ray",
+                f"no cluster answers at '{shortened(address)}'",
+                "Run this on a node of the cluster, or as a job: ray job submit -- isoviz worker --ray auto.",
             ) from None
         if store.url.startswith("sqlite") and len(ray.nodes()) > 1:
             ray.shutdown()
-            raise InputError("ray: several nodes need a PostgreSQL store: SQLite must stay on one machine", field="ray")
+            raise InputError.at("ray", "several nodes need a PostgreSQL store: SQLite must stay on one machine")
         self._ray: Any = ray
         self._store, self._say, self._train = store, say, train
         self._cpus, self._gpus = cpus, gpus

@@ -39,7 +39,7 @@ def lost(exit_code: int | None, detail: str = "") -> Lost:
     if exit_code is None:
         message, advice = "the worker vanished", ""
     elif exit_code < 0:
-        name = _signal_name(-exit_code)
+        name = next((known.name for known in signal.Signals if known == -exit_code), f"signal {-exit_code}")
         message = f"the worker was killed by {name}"
         advice = {"SIGKILL": _MEMORY, "SIGABRT": _CRASH, "SIGSEGV": _CRASH, "SIGBUS": _CRASH}.get(name, "")
     else:
@@ -122,10 +122,3 @@ def end(store: Store, run_id: str, attempt: int, event: Event) -> bool:
     except StoreError:
         return False
     return True
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 from sqlalchemy import RowMapping
 
 from isoviz.config import RunConfig
@@ -125,19 +124,9 @@ def left_out(reason: str | None, steps: float | None) -> str:
 def collapse_of(result: Finished) -> str | None:
     """The reason why a run learned nothing (constant predictions or chance level), as text; None otherwise."""
     head = result.isotropy.cloud("head")
-    return result.collapsed or chance_of(result.metrics, head.n if head else 0) or None
-
-
-def chance_of(metrics: Mapping[str, float | None], rows: float) -> str:
-    """A text if a finished run's recorded metrics are no better than chance, else "".
-
-    A Matthews correlation of exactly 0 does not count: with varying predictions, it means a validation split with one class.
-
-    Args:
-        rows: number of validation rows, if known.
-    """
-    correlation = next((value for name in CORRELATIONS if (value := metrics.get(name))), None)
-    return AT_CHANCE if at_chance(correlation, int(rows)) else ""
+    # A Matthews correlation of exactly 0 does not count: with varying predictions, the validation split has one class.
+    correlation = next((value for name in CORRELATIONS if (value := result.metrics.get(name))), None)
+    return result.collapsed or (AT_CHANCE if at_chance(correlation, head.n if head else 0) else None)
 
 
 class UnreadableRunError(StoreError):
@@ -158,52 +147,22 @@ class UnreadableRunError(StoreError):
         self.why = why
 
 
-@contextmanager
-def _reading(run: str, what: str) -> Iterator[None]:
-    try:
-        yield
-    except (
-        ValueError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-    ) as error:  # pydantic and json raise ValueErrors
-        raise UnreadableRunError(run, f"its {what} is not valid ({_first_fault(error)})") from error
-
-
-def _first_fault(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        fault = error.errors(include_input=False, include_context=False)[0]
-        place = ".".join(map(str, fault["loc"]))
-        text = f"{place}: {fault['msg']}" if place else fault["msg"]
-    else:
-        text = str(error) or type(error).__name__
-    return " ".join(text.split())[:120]
-
-
 def row_of(data: RowMapping, position: int | None) -> RunRow:
     """The run of one record of the `runs` table. Raises `UnreadableRunError`."""
-    run = data["id"]
-    with _reading(run, "configuration"):
-        config = RunConfig.model_validate_json(data["config"])
-    with _reading(run, "list of tags"):
-        tags = tuple(map(str, json.loads(data["tags"])))
-    with _reading(run, "error"):
-        error = None if data["error"] is None else dict(json.loads(data["error"]))
-    with _reading(run, "result"):
-        result = None if data["result"] is None else _result(data["result"])
-    with _reading(run, "progress"):
-        progress = None if data["progress"] is None else RunProgress.model_validate_json(data["progress"])
+    parsed: dict[str, Any] = {}
+    for name, parse in _PARSERS.items():
+        try:
+            parsed[name] = None if data[name] is None else parse(data[name])
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            text = " ".join(str(error).split()) or type(error).__name__
+            what = "configuration" if name == "config" else name
+            raise UnreadableRunError(data["id"], f"its {what} is not valid ({text[:120]})") from error
     return RunRow(
         **{name: data[name] for name in _PLAIN},
+        **parsed,
         group=data["group_name"],
-        config=config,
         stop_requested=data["stop_requested"] is not None,
         resume=bool(data["resume"]),
-        tags=tags,
-        error=error,
-        result=result,
-        progress=progress,
         position=position,
     )
 
@@ -242,12 +201,6 @@ def signals_of(data: RowMapping) -> Signals:
     )
 
 
-@functools.lru_cache(maxsize=4096)
-def _result(text: str) -> Finished:
-    """Cached, because pages list all runs at every rerun and results never change."""
-    return Finished.model_validate_json(text)
-
-
 class RunProgress(BaseModel):
     """A run's progress for lists, from its latest events."""
 
@@ -263,6 +216,17 @@ class RunProgress(BaseModel):
     attempts: int = 0
     writer: int | None = None
     warnings: tuple[str, ...] = ()
+
+
+_PARSERS: Final[Mapping[str, Callable[[str], Any]]] = {
+    "config": RunConfig.model_validate_json,
+    "tags": lambda text: tuple(map(str, json.loads(text))),
+    "error": lambda text: dict(json.loads(text)),
+    # Cached, because pages list all runs at every rerun and results never change.
+    "result": functools.lru_cache(maxsize=4096)(Finished.model_validate_json),
+    "progress": RunProgress.model_validate_json,
+}
+"""Columns of JSON text."""
 
 
 def _progress(record: RowMapping) -> RunProgress:

@@ -13,22 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Connection,
-    RowMapping,
-    String,
-    and_,
-    case,
-    cast,
-    delete,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
+import sqlalchemy as sa
 
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError
@@ -146,14 +131,14 @@ class Store(RunReader):
         ]
         if records:
             with self._database.writing() as connection:
-                connection.execute(insert(_runs), records)
+                connection.execute(sa.insert(_runs), records)
                 self._changed(connection)
         return ids
 
     def delete(self, run_id: str) -> None:
         """Remove a run, its events and its folder. A running one is refused."""
         # One statement, which a claim at the same moment waits for or goes before; the events go with it (ON DELETE CASCADE).
-        gone = delete(_runs).where(_runs.c.id == run_id, _runs.c.status != "running")
+        gone = sa.delete(_runs).where(_runs.c.id == run_id, _runs.c.status != "running")
         with self._database.writing() as connection:
             if connection.execute(gone).rowcount == 0:
                 self._record(connection, run_id)
@@ -194,7 +179,7 @@ class Store(RunReader):
         ending = bool(events) and events[-1].kind in ENDINGS
         with self._database.writing() as connection:
             # Taking the numbers holds the row until the end of the transaction: they have neither gaps nor twins.
-            taken = update(_runs).where(_runs.c.id == run_id).values(last_seq=_runs.c.last_seq + len(events))
+            taken = sa.update(_runs).where(_runs.c.id == run_id).values(last_seq=_runs.c.last_seq + len(events))
             record = connection.execute(taken.returning(_runs)).mappings().one_or_none()
             if record is None:
                 raise self._unknown(run_id)
@@ -219,28 +204,29 @@ class Store(RunReader):
         Returns:
             The run, now `running`, or None if there is none to take.
         """
-        free: ColumnElement[bool] = and_(_runs.c.status == "queued", _runs.c.owner.is_(None))
+        free: sa.ColumnElement[bool] = sa.and_(_runs.c.status == "queued", _runs.c.owner.is_(None))
         if id is not None:
-            free = and_(
-                _runs.c.status == "queued", _runs.c.id == id, or_(_runs.c.owner.is_(None), _runs.c.owner == owner)
+            free = sa.and_(
+                _runs.c.status == "queued", _runs.c.id == id, sa.or_(_runs.c.owner.is_(None), _runs.c.owner == owner)
             )
         elif not self._database.is_sqlite:
-            free = and_(
-                free, or_(_runs.c.resume.is_(False), _runs.c.host.is_(None), _runs.c.host.in_(self._database.hosts()))
+            free = sa.and_(
+                free,
+                sa.or_(_runs.c.resume.is_(False), _runs.c.host.is_(None), _runs.c.host.in_(self._database.hosts())),
             )
         if only is not None:
-            free = and_(free, _runs.c.id == only)
+            free = sa.and_(free, _runs.c.id == only)
         if gpus is not None:
             # In JSON a quote inside of a text has a backslash, so these are the fields.
             config = _runs.c.config
             fitting = [config.contains(f'"processes":{count},') for count in range(1, gpus + 1)]
-            free = and_(free, or_(config.contains('"accelerate_config":"'), *fitting))
-        first = select(_runs.c.id).where(free).order_by(*QUEUE_ORDER).limit(1)
+            free = sa.and_(free, sa.or_(config.contains('"accelerate_config":"'), *fitting))
+        first = sa.select(_runs.c.id).where(free).order_by(*QUEUE_ORDER).limit(1)
         with self._database.reading() as connection:
             if connection.scalar(first) is None:
                 return None
         taken = (
-            update(_runs)
+            sa.update(_runs)
             .where(_runs.c.id == first.with_for_update(skip_locked=True).scalar_subquery(), _runs.c.status == "queued")
             .values(
                 status="running",
@@ -281,10 +267,10 @@ class Store(RunReader):
         Raises:
             StoreError: refused.
         """
-        mine = update(_runs).where(_runs.c.id == run_id)
+        mine = sa.update(_runs).where(_runs.c.id == run_id)
         if attempt is not None:
             # on Windows, the Python of a virtual environment starts another one
-            free = or_(_runs.c.pid.is_(None), _runs.c.pid.in_((pid, os.getppid())))
+            free = sa.or_(_runs.c.pid.is_(None), _runs.c.pid.in_((pid, os.getppid())))
             mine = mine.where(_runs.c.status == "running", _runs.c.attempt == attempt, free)
             self.hosts()
         with self._database.writing() as connection:
@@ -303,20 +289,20 @@ class Store(RunReader):
         Raises:
             StoreError: the run is not running (any more), or by another attempt.
         """
-        owner = select(_runs.c.owner).where(_runs.c.id == run_id).scalar_subquery()
-        reserved = and_(_runs.c.status == "queued", _runs.c.owner == owner)
+        owner = sa.select(_runs.c.owner).where(_runs.c.id == run_id).scalar_subquery()
+        reserved = sa.and_(_runs.c.status == "queued", _runs.c.owner == owner)
         with self._database.writing() as connection:
             check_writer(self._record(connection, run_id), attempt, ending=False)
             connection.execute(
-                update(_runs).where(or_(_runs.c.id == run_id, reserved)).values(heartbeat=self._database.now())
+                sa.update(_runs).where(sa.or_(_runs.c.id == run_id, reserved)).values(heartbeat=self._database.now())
             )
 
     def held_runs(self, silent_seconds: float | None = None) -> RunRows:
         """Running and reserved runs; with `silent_seconds` those that have shown no heartbeat for longer."""
-        held = and_(_runs.c.status.in_(("running", "queued")), _runs.c.owner.is_not(None))
+        held = sa.and_(_runs.c.status.in_(("running", "queued")), _runs.c.owner.is_not(None))
         if silent_seconds is not None:
-            held = and_(held, _runs.c.heartbeat < self._database.now() - silent_seconds)
-        query = select(_runs).where(held).order_by(_runs.c.id)
+            held = sa.and_(held, _runs.c.heartbeat < self._database.now() - silent_seconds)
+        query = sa.select(_runs).where(held).order_by(_runs.c.id)
         with self._database.reading() as connection:
             rows = [self._readable(record) for record in connection.execute(query).mappings()]
         return [row for row in rows if row is not None]
@@ -328,12 +314,12 @@ class Store(RunReader):
         once, and what it did since its last checkpoint is lost.
         """
         before, now = _runs.c.stop_requested, self._database.now()
-        repeated = and_(_runs.c.status == "running", before != RELEASE, before < now - REPEAT_SECONDS)
-        first = case((before == RELEASE, now), else_=func.coalesce(before, now))
+        repeated = sa.and_(_runs.c.status == "running", before != RELEASE, before < now - REPEAT_SECONDS)
+        first = sa.case((before == RELEASE, now), else_=sa.func.coalesce(before, now))
         with self._database.writing() as connection:
-            wish = update(_runs).where(_runs.c.id == run_id, _runs.c.status.in_(("queued", "running")))
-            wish = wish.values(stop_requested=case((repeated, STOP_NOW), else_=first))
-            wish = wish.values(last_seq=_runs.c.last_seq + case((_runs.c.status == "queued", 1), else_=0))
+            wish = sa.update(_runs).where(_runs.c.id == run_id, _runs.c.status.in_(("queued", "running")))
+            wish = wish.values(stop_requested=sa.case((repeated, STOP_NOW), else_=first))
+            wish = wish.values(last_seq=_runs.c.last_seq + sa.case((_runs.c.status == "queued", 1), else_=0))
             record = connection.execute(wish.returning(_runs)).mappings().one_or_none()
             if record is None:
                 self._record(connection, run_id)
@@ -343,7 +329,7 @@ class Store(RunReader):
 
     def request_release(self, run_id: str, attempt: int) -> None:
         """Ask a running run to stop after its current step so that `release` can queue it. A user's request to stop comes first."""
-        mine = update(_runs).where(_runs.c.id == run_id, _runs.c.attempt == attempt, _runs.c.status == "running")
+        mine = sa.update(_runs).where(_runs.c.id == run_id, _runs.c.attempt == attempt, _runs.c.status == "running")
         with self._database.writing() as connection:
             connection.execute(mine.where(_runs.c.stop_requested.is_(None)).values(stop_requested=RELEASE))
 
@@ -353,11 +339,13 @@ class Store(RunReader):
         Returns:
             Whether it is queued: not while a worker trains it, and not if a user stopped its worker.
         """
-        mine = update(_runs).where(_runs.c.id == run_id, _runs.c.attempt == attempt)
-        never_begun = mine.where(_runs.c.status == "running", or_(_runs.c.pid.is_(None), _runs.c.pid_started.is_(None)))
+        mine = sa.update(_runs).where(_runs.c.id == run_id, _runs.c.attempt == attempt)
+        never_begun = mine.where(
+            _runs.c.status == "running", sa.or_(_runs.c.pid.is_(None), _runs.c.pid_started.is_(None))
+        )
         ended = mine.where(
             _runs.c.status.in_(("stopped", "lost")),
-            or_(_runs.c.stop_requested.is_(None), _runs.c.stop_requested == RELEASE),
+            sa.or_(_runs.c.stop_requested.is_(None), _runs.c.stop_requested == RELEASE),
         )
         with self._database.writing() as connection:
             again = ended.values(**_QUEUED_AGAIN, attempt=attempt + 1, owner=None)
@@ -371,7 +359,7 @@ class Store(RunReader):
         """What a watcher of a run needs to know several times a second."""
         columns = (_runs.c.status, _runs.c.attempt, _runs.c.stop_requested, _runs.c.progress)
         with self._database.reading() as connection:
-            record = connection.execute(select(*columns).where(_runs.c.id == run_id)).mappings().one_or_none()
+            record = connection.execute(sa.select(*columns).where(_runs.c.id == run_id)).mappings().one_or_none()
         if record is None:
             raise self._unknown(run_id)
         return signals_of(record)
@@ -384,7 +372,7 @@ class Store(RunReader):
         """
         now = time.time()
         process = {"owner": claim, **this_process(), "heartbeat": now} if claim else {"owner": None}
-        again = update(_runs).where(_runs.c.id == run_id, _runs.c.status.in_(sorted(RESUMABLE)))
+        again = sa.update(_runs).where(_runs.c.id == run_id, _runs.c.status.in_(sorted(RESUMABLE)))
         with self._database.writing() as connection:
             done = connection.execute(again.values(**_QUEUED_AGAIN, queued=now, attempt=_runs.c.attempt + 1, **process))
             if done.rowcount == 0:
@@ -396,31 +384,31 @@ class Store(RunReader):
 
     def move(self, run_id: str, move: Move) -> None:
         """Move a waiting run to another place in the queue; nothing happens if it is there already."""
-        waiting = select(_runs.c.id, _runs.c.priority, _runs.c.queued).where(*_WAITING).order_by(*QUEUE_ORDER)
+        waiting = sa.select(_runs.c.id, _runs.c.priority, _runs.c.queued).where(*_WAITING).order_by(*QUEUE_ORDER)
         with self._database.writing() as connection:
             places = [Place(*record) for record in connection.execute(waiting)]
             if all(place.id != run_id for place in places):
                 status = self._record(connection, run_id)["status"]
                 raise StoreError(f"run '{run_id}' cannot be moved: it is {status}, not waiting in the queue")
             for place in queue_order.moved(places, run_id, move):
-                change = update(_runs).where(_runs.c.id == place.id, *_WAITING)
+                change = sa.update(_runs).where(_runs.c.id == place.id, *_WAITING)
                 connection.execute(change.values(priority=place.priority, queued=place.queued))
             self._changed(connection)
 
     def set_priority(self, run_ids: Sequence[str], priority: int) -> None:
         """Give waiting runs another priority, one of `isoviz.runs.queue_order.PRIORITIES`; others keep theirs."""
         if priority not in PRIORITIES.values():
-            raise InputError(
-                f"priority: must be one of {sorted(PRIORITIES.values())} (got {priority})", field="priority"
-            )
+            raise InputError.at("priority", f"must be one of {sorted(PRIORITIES.values())} (got {priority})")
         with self._database.writing() as connection:
             waiting = (_runs.c.id.in_(run_ids), _runs.c.status == "queued")
-            connection.execute(update(_runs).where(*waiting).values(priority=priority))
+            connection.execute(sa.update(_runs).where(*waiting).values(priority=priority))
             self._changed(connection)
 
     # ------------------------------------------------------------------ inside
 
-    def _insert(self, connection: Connection, record: RowMapping, new: Sequence[Event], times: Sequence[float]) -> None:
+    def _insert(
+        self, connection: sa.Connection, record: sa.RowMapping, new: Sequence[Event], times: Sequence[float]
+    ) -> None:
         """Write events whose numbers end with the record's `last_seq`, and what they change in the record."""
         if not new:
             return
@@ -429,23 +417,23 @@ class Store(RunReader):
             {"run_id": record["id"], "seq": first + place, "time": moment, "body": event.model_dump_json()}
             for place, (event, moment) in enumerate(zip(new, times, strict=True))
         ]
-        connection.execute(insert(_events), rows)
+        connection.execute(sa.insert(_events), rows)
         change = change_of(record, new, times[-1])
         summary = _summaries.after(record["summary"], new)
         if summary is not None:
             change["summary"] = summary
-        connection.execute(update(_runs).where(_runs.c.id == record["id"]).values(**change))
+        connection.execute(sa.update(_runs).where(_runs.c.id == record["id"]).values(**change))
         if summary is not None or "status" in change:
             self._changed(connection)
 
-    def _changed(self, connection: Connection) -> None:
+    def _changed(self, connection: sa.Connection) -> None:
         """Count a change of what lists show; the last statement of its transaction, because in PostgreSQL others wait for it."""
-        value = cast(cast(_meta.c.value, BigInteger) + 1, String)
-        connection.execute(update(_meta).where(_meta.c.key == REVISION).values(value=value))
+        value = sa.cast(sa.cast(_meta.c.value, sa.BigInteger) + 1, sa.String)
+        connection.execute(sa.update(_meta).where(_meta.c.key == REVISION).values(value=value))
 
     def _set(self, run_id: str, **values: Any) -> None:
         with self._database.writing() as connection:
-            if connection.execute(update(_runs).where(_runs.c.id == run_id).values(**values)).rowcount == 0:
+            if connection.execute(sa.update(_runs).where(_runs.c.id == run_id).values(**values)).rowcount == 0:
                 raise self._unknown(run_id)
             if "name" in values:
                 self._changed(connection)

@@ -85,9 +85,7 @@ class Statistic(Protocol):
 
 
 def difference(before: Statistic, after: Statistic) -> Difference:
-    """`after − before` with its interval; ValueError unless both have the same number of units."""
-    if before.n != after.n:
-        raise ValueError(f"both readings must have the same number of units, got {before.n} and {after.n}")
+    """`after − before` with its interval; both have the same units."""
     if before.value is None or after.value is None:
         return Difference(None, None, None, after.n, 0, reason=_reason(before) or _reason(after))
     value = after.value - before.value

@@ -72,10 +72,6 @@ def rank_correlation(
     """
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     names = list(tasks) if tasks is not None else [""] * len(first)
-    if not len(first) == len(second) == len(names):
-        raise ValueError(f"x, y and tasks must be equally long, got {len(first)}, {len(second)} and {len(names)}")
-    if not (np.isfinite(first).all() and np.isfinite(second).all()):
-        raise ValueError("x and y must be finite: remove undefined values first")
     places = {name: np.array([at for at, other in enumerate(names) if other == name]) for name in dict.fromkeys(names)}
     by_task = {name: _single(first[at], second[at]) for name, at in places.items()}
     parts = [(first[places[name]], second[places[name]]) for name, value in by_task.items() if value is not None]

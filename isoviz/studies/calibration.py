@@ -9,26 +9,9 @@ from typing import Any, Final, TypeAlias
 
 from isoviz.runs.naming import method_title
 from isoviz.runs.planning import MethodChoice
+from isoviz.studies import judging
 from isoviz.studies.calibration_stars import stars_remain, stars_table
 from isoviz.studies.grids import NONE, THREE, Grid, Plan, quick_plans, recipe
-from isoviz.studies.judging import (
-    SPECTRUM,
-    TOO_FEW,
-    Change,
-    Judgement,
-    Numbers,
-    against_baseline,
-    both,
-    detectable,
-    goes_with,
-    moved,
-    never_better,
-    primary,
-    signs,
-    trend,
-    unchanged,
-    without_effect,
-)
 from isoviz.studies.published import SMALL, Compared, Printed
 from isoviz.studies.records import Evidence
 from isoviz.studies.result import Row
@@ -51,7 +34,7 @@ NAMES: Final = MappingProxyType(
 )  # fmt: skip
 Metric: TypeAlias = str | Callable[[str], str]
 """Its name, or its name for a task."""
-Judge: TypeAlias = Callable[[Evidence], Judgement]
+Judge: TypeAlias = Callable[[Evidence], judging.Judgement]
 MANY_TIMES: Final = 2.0
 """The paper prints 5.5 to 10.5 times the time per epoch; a ratio that may be below 2 is not many times."""
 FLOW_DIFFERS: Final = (
@@ -133,7 +116,7 @@ def _by_method(runs: Evidence) -> Iterator[tuple[str, Evidence]]:
 
 def metric_of(task: str) -> str:
     """As in the paper: F1 for MRPC, else the task's primary metric."""
-    return "f1" if task == "glue/mrpc" else primary(task)
+    return "f1" if task == "glue/mrpc" else judging.primary(task)
 
 
 def sets(evidence: Evidence) -> list[tuple[str, Evidence]]:
@@ -151,10 +134,12 @@ def sets(evidence: Evidence) -> list[tuple[str, Evidence]]:
 
 def _changes(
     evidence: Evidence, metric: Metric, methods: Sequence[str], place: str = "", **options: Any
-) -> list[Change]:
+) -> list[judging.Change]:
     """Each method minus none on each training set; `place` is the table whose printed spread gives the margin."""
     printed_in = ("calibration", place) if place else None
-    parts = (against_baseline(part, metric, methods, printed_in=printed_in, **options) for _, part in sets(evidence))
+    parts = (
+        judging.against_baseline(part, metric, methods, printed_in=printed_in, **options) for _, part in sets(evidence)
+    )
     return [change for changes in parts for change in changes]
 
 
@@ -164,34 +149,34 @@ def _opening(metric: Metric) -> str:
 
 def none_is_better(metric: Metric, place: str) -> Judge:
     """No method is better than the baseline on most tasks."""
-    return lambda evidence: never_better(
+    return lambda evidence: judging.never_better(
         {method_title(method): _changes(evidence, metric, (method,), place) for method in ORDER[1:]}
     )
 
 
 def stays(place: str, metrics: Sequence[Metric], *methods: str) -> Judge:
     """Each number with the methods minus the number without is within the margin."""
-    return lambda evidence: both(
-        *(unchanged(_changes(evidence, metric, methods, place), _opening(metric)) for metric in metrics)
+    return lambda evidence: judging.both(
+        *(judging.unchanged(_changes(evidence, metric, methods, place), _opening(metric)) for metric in metrics)
     )
 
 
-def spectrum_hurts(evidence: Evidence) -> Judgement:
+def spectrum_hurts(evidence: Evidence) -> judging.Judgement:
     """Whether spectrum control collapses, or is significantly worse than the baseline.
 
     With c₁ = 0 the targets keep the norm of the weight, so the collapse of the printed scores cannot occur: then its absence decides
     nothing.
     """
-    runs = evidence.where(lambda config: config.method in SPECTRUM)
+    runs = evidence.where(lambda config: config.method in judging.SPECTRUM)
     collapsed = [run for run in runs.finished if run.row.collapsed]
-    differences = _changes(evidence, metric_of, SPECTRUM, "Table 1")
+    differences = _changes(evidence, metric_of, judging.SPECTRUM, "Table 1")
     if not any(change.tested for change in differences) and not collapsed:
-        return TOO_FEW
-    worse = signs(differences).count(-1)
+        return judging.TOO_FEW
+    worse = judging.signs(differences).count(-1)
     lowest = min((change for change in differences if change.values), key=lambda change: change.mean, default=None)
     sentence = (
         f"{len(collapsed)} of {len(runs.finished)} runs collapsed, and {worse} of {len(differences)} comparisons with the baseline are "
-        f"lower beyond chance (Holm){f'; lowest {lowest.words()}' if lowest else ''}.{detectable(differences)}"
+        f"lower beyond chance (Holm){f'; lowest {lowest.words()}' if lowest else ''}.{judging.detectable(differences)}"
     )
     if collapsed or worse:
         return "held", sentence
@@ -255,9 +240,9 @@ TABLE_1: Final = TrainedStudy(
 # ---------------------------------------------------------------------------------------------------- Table 4
 
 
-def _i1_and_performance(runs: Evidence, metric: str) -> Iterator[Numbers]:
+def _i1_and_performance(runs: Evidence, metric: str) -> Iterator[judging.Numbers]:
     for _, part in _by_method(runs):
-        if not any(map(without_effect, part.planned)):
+        if not any(map(judging.without_effect, part.planned)):
             yield part.cell("i1").mean, part.cell(metric_of(part.planned[0].task)).mean
 
 
@@ -277,7 +262,7 @@ TABLE_4: Final = TrainedStudy(
     claims=(
         Claim(
             "Spectrum control makes the output embeddings more isotropic.",
-            lambda evidence: moved(_changes(evidence, "i1", SPECTRUM), _opening("i1"), of="most"),
+            lambda evidence: judging.moved(_changes(evidence, "i1", judging.SPECTRUM), _opening("i1"), of="most"),
         ),
         Claim(
             "CosReg and Flow hardly change the isotropy of the output embeddings.",
@@ -285,7 +270,7 @@ TABLE_4: Final = TrainedStudy(
         ),
         Claim(
             "Where isotropy rises, performance falls.",
-            trend("of I1 with performance", -1, _i1_and_performance),
+            judging.trend("of I1 with performance", -1, _i1_and_performance),
             about_performance=True,
         ),
     ),
@@ -311,17 +296,17 @@ TABLE_4: Final = TrainedStudy(
 
 def spectrum_trades(metric: str) -> Judge:
     """I1 up, and the score down, beyond chance."""
-    return lambda evidence: both(
-        moved(_changes(evidence, "i1", SPECTRUM), _opening("i1")),
-        moved(_changes(evidence, metric, SPECTRUM), _opening(metric), direction=-1),
+    return lambda evidence: judging.both(
+        judging.moved(_changes(evidence, "i1", judging.SPECTRUM), _opening("i1")),
+        judging.moved(_changes(evidence, metric, judging.SPECTRUM), _opening(metric), direction=-1),
     )
 
 
-def flow_is_slow(evidence: Evidence) -> Judgement:
+def flow_is_slow(evidence: Evidence) -> judging.Judgement:
     """Flow's time per epoch over that of none, on the same set: the 95 % interval of the geometric mean against `MANY_TIMES`."""
     ratios = _changes(evidence, "minutes_per_epoch", ("flow",), values=_log_values)
     if not any(ratio.tested for ratio in ratios):
-        return TOO_FEW
+        return judging.TOO_FEW
     texts = [
         f"{_times(ratio.mean)} times as long ([{', '.join(map(_times, ratio.ends))}], {len(ratio.values)} seeds)"
         for ratio in ratios
@@ -343,14 +328,14 @@ def _times(log_ratio: float) -> str:
     return f"{math.exp(log_ratio):.1f}"
 
 
-def same_pattern(evidence: Evidence) -> Judgement:
+def same_pattern(evidence: Evidence) -> judging.Judgement:
     """Spearman's ρ of ROUGE-1 with ROUGE-L over methods, within training sets."""
     settings = (
         (name, part.cell("rouge1").mean, part.cell("rougeL").mean)
         for name, runs in sets(evidence)
         for _, part in _by_method(runs)
     )
-    return goes_with(settings, "of ROUGE-1 with ROUGE-L", 1)
+    return judging.goes_with(settings, "of ROUGE-1 with ROUGE-L", 1)
 
 
 FLOW_IS_SLOW: Final = Claim("Flow takes many times as long per epoch.", flow_is_slow)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from isoviz import methods, recipes
+from isoviz import recipes
 from isoviz.config import RunConfig
 from isoviz.runs import planning
 from isoviz.runs.planning import MethodChoice
@@ -45,13 +45,13 @@ class Plan:
 
     def declared(self) -> list[RunConfig]:
         """The runs as declared, without resolving anything, so models and data need not be on this machine."""
-        variants = [(slug, params) for slug, choices in self.methods for params in _combinations(choices)]
+        variants = [variant for slug, choices in self.methods for variant in planning.grid(slug, choices)]
         return [
             RunConfig.checked(
                 model=model,
                 task=task,
-                method=methods.get(slug).slug,
-                params=methods.check_params(slug, params),
+                method=slug,
+                params=params,
                 seed=seed,
                 learning_rate=self.learning_rate or planning.default_learning_rate(model),
                 **self.settings,
@@ -140,8 +140,3 @@ def _selected(planned: tuple[str, ...], requested: tuple[str, ...], new: tuple[s
 def _distinct(configs: Iterable[RunConfig]) -> list[RunConfig]:
     """Each run once, in order."""
     return list({config.identity: config for config in configs}.values())
-
-
-def _combinations(choices: Mapping[str, Any]) -> list[dict[str, Any]]:
-    values = [value if isinstance(value, (list, tuple)) else [value] for value in choices.values()]
-    return [dict(zip(choices, point, strict=True)) for point in itertools.product(*values)]

@@ -37,7 +37,7 @@ class NamedModel:
         if not mark or input_validation.folder(text, "model") is not None:
             name, model = "", text
         elif not name.strip() or not model.strip():
-            raise InputError(f"model: expected MODEL or NAME=MODEL (got '{text}')", field="model")
+            raise InputError.at("model", f"expected MODEL or NAME=MODEL (got '{text}')")
         folder = input_validation.folder(model, "model")
         return cls(model, name or (model if folder is None else folder.resolve().name))
 
@@ -83,11 +83,9 @@ class Inputs:
         for text in data:
             task, mark, folder = text.partition("=")
             if not mark or not task or not folder:
-                raise InputError(f"data: expected TASK=DIR, as in glue/mrpc=path/to/mrpc (got '{text}')", field="data")
+                raise InputError.at("data", f"expected TASK=DIR, as in glue/mrpc=path/to/mrpc (got '{text}')")
             folders[task] = folder
         named_models = tuple(NamedModel.read(text) for text in models)
-        if unknown := settings.keys() - SETTINGS.keys():
-            raise TypeError(f"no settings of a study: {sorted(unknown)}")
         run_settings = {name: value for name in SETTINGS if (value := settings.get(name)) is not None}
         return cls(named_models, tuple(tasks), MappingProxyType(folders), tuple(seeds), MappingProxyType(run_settings))
 

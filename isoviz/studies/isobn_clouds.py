@@ -104,7 +104,7 @@ def tensors_of(source: ModelSource) -> dict[str, Pooling]:
 
     config = folders.config_of(Path(source.location)) or {}
     if "cls" not in poolings_of(config):
-        raise ModelError("model: this study reads the first token of an encoder; this model has none", field="model")
+        raise ModelError.at("model", "this study reads the first token of an encoder; this model has none")
     pooling_of: dict[str, Pooling] = {STATE: "cls"}
     pools = CLASSIFIERS.get(str(config.get("model_type"))) in TANH_POOLERS
     if pools and checkpoint.untrained_pooling(source) is None:
@@ -157,16 +157,14 @@ def _loaded(slugs: Sequence[str], data: Mapping[str, str], rows: int | None) -> 
     from isoviz import tasks
 
     if strangers := [slug for slug in data if slug not in slugs]:
-        raise InputError(
-            f"data: '{strangers[0]}' is not among the tasks of this run ({', '.join(slugs)})", field="data"
-        )
+        raise InputError.at("data", f"'{strangers[0]}' is not among the tasks of this run ({', '.join(slugs)})")
     for slug in slugs:
         task = tasks.get(slug)
         if not task.rules.per_row:
-            raise InputError(f"tasks: '{slug}' is not about a text or a pair of texts as a whole", field="tasks")
+            raise InputError.at("tasks", f"'{slug}' is not about a text or a pair of texts as a whole")
         data_of_task = tasks.load(task, data.get(slug), max_train=rows)
         if len(data_of_task.train) < 2:
-            raise DataError(f"data: '{slug}' has fewer than 2 training rows", field="data")
+            raise DataError.at("data", f"'{slug}' has fewer than 2 training rows")
         yield task, [data_of_task.train[column].tolist() for column in task.inputs], data_of_task.fingerprint
 
 

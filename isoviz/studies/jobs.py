@@ -23,7 +23,7 @@ STEPS: Final = 1000
 def _compute(job: Job) -> None:
     study = studies.get(job.request["study"])
     if not isinstance(study, ComputedStudy):
-        raise InputError(f"study: '{study.slug}' uses training runs; launch those instead", field="study")
+        raise InputError.at("study", f"'{study.slug}' uses training runs; launch those instead")
 
     def report(share: float, activity: str) -> None:
         job.report(round(STEPS * share), STEPS, activity)

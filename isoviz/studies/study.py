@@ -112,7 +112,7 @@ class Study:
         for name in inputs.given():
             if name not in self.takes:
                 allowed = f"it takes: {', '.join(self.takes)}" if self.takes else "it makes its own points"
-                raise InputError(f"{name}: '{self.slug}' does not take this ({allowed})", field=name)
+                raise InputError.at(name, f"'{self.slug}' does not take this ({allowed})")
         return inputs
 
     def card(self, part: str = "") -> dict[str, Any]:

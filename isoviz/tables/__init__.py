@@ -1,7 +1,7 @@
 """The one reader of files that people bring: tables of texts, labels and vectors, and arrays.
 
     catalogue.py   what is this file? by its content, then its ending
-    kinds/         the formats, one file each
+    kinds/         the formats
     protocol.py    what a format declares
     formats.py     any table, whole, its first rows or in batches
     arrays.py      any array

@@ -98,7 +98,7 @@ def starts_with(*marks: bytes) -> Callable[[Glimpse], bool]:
 
 def refused(message: str) -> DataError:
     """The error of a file, which `formats.naming_field` gives the field's name."""
-    return DataError.at("data", f"{message}")
+    return DataError.at("data", message)
 
 
 def vectors_table(points: NDArray[Any], known: Mapping[str, Any]) -> pa.Table:

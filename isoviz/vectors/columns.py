@@ -252,7 +252,7 @@ def dimensions_of(table: pa.Table, requested: str | None, taken: set[str], field
         missing = next((name for name in wanted if name not in names), None)
         if missing is not None or not wanted:
             shown = f"no column '{shortened(missing or requested)}' (available: {listed(names, 120)})"
-            raise InputError.at(field, f"{shown}")
+            raise InputError.at(field, shown)
         return wanted
     lists, numbers = list_columns(table, taken), number_columns(table, taken)
     if len(lists) > 1:

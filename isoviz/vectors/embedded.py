@@ -42,7 +42,7 @@ def embedded_points(
     rows = min(MOST_ROWS, MOST_NUMBERS // min(d, MOST_DIMENSIONS))
     if d > MOST_DIMENSIONS or (n > rows and not sample):
         most, got = f"{rows:,} × {min(d, MOST_DIMENSIONS):,}", f"{n:,} × {d:,}"
-        raise InputError(f"{field}: a page takes up to {most} numbers (got {got})", field=field)
+        raise InputError.at(field, f"a page takes up to {most} numbers (got {got})")
     if n > rows:
         drawn = np.sort(np.random.default_rng(0).choice(n, rows, replace=False))
         points, name = points[drawn], f"{name} ({rows:,} of {n:,} rows, drawn with seed 0)"

@@ -212,10 +212,10 @@ def _joined(own: pd.DataFrame, name: str | Path, columns: Columns, field: str) -
     if "id" in other and "id" in own:
         by_id = other.set_index("id").reindex(own["id"]).reset_index()
         if not own["id"].isin(other["id"]).any():
-            raise InputError(
-                f"{field}: no row of the set has one of these ids, such as '{shortened(other['id'].iloc[0])}'",
-                field=field,
-                advice="Without a column 'id', rows are matched by their order.",
+            raise InputError.at(
+                field,
+                f"no row of the set has one of these ids, such as '{shortened(other['id'].iloc[0])}'",
+                "Without a column 'id', rows are matched by their order.",
             )
         other = by_id
     return own.assign(**{str(column): other[column] for column in other})[

@@ -157,10 +157,10 @@ def stored(vectors: VectorSet | TextSet) -> tuple[dict[str, Any], dict[str, NDAr
     file = getattr(vectors.points, "filename", None)
     if file is None:
         size = f"{vectors.points.nbytes / 2**30:.1f} GiB"
-        raise InputError(
-            f"vectors: {vectors.name or 'these vectors'} take {size}; tables are stored up to {MOST_KEPT / 2**30:.1f} GiB",
-            field="vectors",
-            advice="Save them as float32 in an uncompressed .npy or .safetensors file on this server and give its path.",
+        raise InputError.at(
+            "vectors",
+            f"{vectors.name or 'these vectors'} take {size}; tables are stored up to {MOST_KEPT / 2**30:.1f} GiB",
+            "Save them as float32 in an uncompressed .npy or .safetensors file on this server and give its path.",
         )
     stat = Path(file).stat()
     return {**facts, "file": [str(file), stat.st_size, stat.st_mtime_ns], "array": vectors.facts.get("array")}, content

@@ -240,7 +240,5 @@ def _read(path: Path, changed: int, size: int) -> Training:
             if number == len(texts) + 1:
                 break
             raise InputError(f"{name}, line {number}: {input_error(error, depth=3)}", field="watched") from None
-        if isinstance(line, Started):
-            raise InputError(f"{name}, line {number}: a second training begins", field="watched")
         lines.append(line)
     return Training(path, tuple(lines))

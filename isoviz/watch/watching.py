@@ -111,9 +111,8 @@ class Watch:
                 trainings.default_folder() if store is True else input_validation.path(store, "store").absolute()
             )
         if self.store is not None and self.store.suffix != trainings.SUFFIX and self.store.is_file():
-            raise InputError(
-                f"store: a file must end in {trainings.SUFFIX}, got '{self.store.name}'; or name a folder",
-                field="store",
+            raise InputError.at(
+                "store", f"a file must end in {trainings.SUFFIX}, got '{self.store.name}'; or name a folder"
             )
         self.name = name
         self._kinds = kinds

@@ -16,7 +16,6 @@ from isoviz.models import sources
 from isoviz.runs import planning
 from isoviz.tasks import files, own
 from isoviz.tasks.own import OwnTask
-from tests.tiny import TinyModels
 
 TABLE = "text,label\nfine,1\nbad,0\n"
 
@@ -42,7 +41,7 @@ def refusal(look: Callable[[], object]) -> str:
     return str(caught.value)
 
 
-def test_inside_is_read_by_any_spelling(shared: Path, confined: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inside_is_read_by_any_spelling(shared, confined, monkeypatch):
     (shared / "link").symlink_to(shared / "data")
     monkeypatch.setenv("HOME", str(shared))
     monkeypatch.chdir(shared)
@@ -52,7 +51,7 @@ def test_inside_is_read_by_any_spelling(shared: Path, confined: None, monkeypatc
     assert own.preview(shared / "data").columns == ("text", "label")
 
 
-def test_outside_is_refused_the_same_way_whether_it_exists_or_not(shared: Path, confined: None, tmp_path: Path) -> None:
+def test_outside_is_refused_the_same_way_whether_it_exists_or_not(shared, confined, tmp_path):
     (shared / "out").symlink_to(tmp_path / "private")
     (shared / "dangling").symlink_to(tmp_path / "nowhere")
     (shared / "circle").symlink_to(shared / "circle")
@@ -84,7 +83,7 @@ def test_outside_is_refused_the_same_way_whether_it_exists_or_not(shared: Path, 
     assert "not a file or folder" in refusal(lambda: own.preview(shared / "missing"))
 
 
-def test_a_link_to_a_file_elsewhere_is_not_followed(shared: Path, confined: None, tmp_path: Path) -> None:
+def test_a_link_to_a_file_elsewhere_is_not_followed(shared, confined, tmp_path):
     mixed = shared / "mixed"
     mixed.mkdir()
     (mixed / "train.csv").symlink_to(tmp_path / "private" / "data" / "train.csv")
@@ -101,7 +100,7 @@ def test_a_link_to_a_file_elsewhere_is_not_followed(shared: Path, confined: None
     assert all("cannot be read from the browser" in refusal(look) for look in looks)
 
 
-def test_models(shared: Path, confined: None, tmp_path: Path, tiny_models: TinyModels) -> None:
+def test_models(shared, confined, tmp_path, tiny_models):
     (shared / "model").mkdir()
     for path in tiny_models("bert").iterdir():
         (shared / "model" / path.name).write_bytes(path.read_bytes())
@@ -119,9 +118,7 @@ def test_models(shared: Path, confined: None, tmp_path: Path, tiny_models: TinyM
         sources.resolve(str(shared / "model"))
 
 
-def test_a_hub_id_is_no_folder_outside(
-    shared: Path, confined: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hub_id_is_no_folder_outside(shared, confined, tmp_path, monkeypatch):
     """`org/name` may be a folder beside the server's files; its existence must not be revealed."""
     (tmp_path / "org" / "name").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
@@ -129,14 +126,14 @@ def test_a_hub_id_is_no_folder_outside(
     assert existing.replace("org/name", "org/none") == absent
 
 
-def test_without_roots_it_says_how_to_set_them() -> None:
+def test_without_roots_it_says_how_to_set_them():
     allowed_paths.restrict_to(lambda: Roots(()))
     assert refusal(lambda: own.preview(os.getcwd())) == (
         "data: folders on the server cannot be read from the browser; ask the operator to list them in ISOVIZ_ROOTS"
     )
 
 
-def test_a_refusal_gives_the_command_that_allows_the_folder() -> None:
+def test_a_refusal_gives_the_command_that_allows_the_folder():
     allowed_paths.restrict_to(lambda: Roots((Path("/home/ada"), Path("/srv/our data"))))
     command = "python -m isoviz app --roots /home/ada '/srv/our data' "
     for name, folder in (

@@ -83,7 +83,7 @@ def everything(store: Store) -> Any:
     return store.list(), files
 
 
-def test_every_method_is_tested_here() -> None:
+def test_every_method_is_tested_here():
     public = {name for name, _ in inspect.getmembers(Service, inspect.isfunction) if not name.startswith("_")}
     assert public == WRITES.keys() | SILENT | READS
 
@@ -98,9 +98,7 @@ def test_every_method_is_tested_here() -> None:
         (OPERATOR, True, "read-only"),
     ],
 )
-def test_viewers_change_nothing(
-    name: str, visitor: Visitor, read_only: bool, told: str, acting: Callable[..., Service], store: Store
-) -> None:
+def test_viewers_change_nothing(name, visitor, read_only, told, acting, store):
     (run,) = store.create([RunConfig()], visitor=visitor.id)
     before = everything(store)
     with pytest.raises(AccessError, match=told) as caught:
@@ -110,9 +108,7 @@ def test_viewers_change_nothing(
 
 
 @pytest.mark.parametrize("name", ["stop", "resume", "delete", "rename", "tag", "note"])
-def test_a_runner_changes_their_own_runs_and_the_operator_all(
-    name: str, acting: Callable[..., Service], store: Store
-) -> None:
+def test_a_runner_changes_their_own_runs_and_the_operator_all(name, acting, store):
     (run,) = acting(ANNA).launch([RunConfig()])
     if name == "resume":
         store.request_stop(run)
@@ -128,7 +124,7 @@ def test_a_runner_changes_their_own_runs_and_the_operator_all(
 
 
 @pytest.mark.parametrize("name", ["move", "set_priority"])
-def test_only_the_operator_reorders_the_queue(name: str, acting: Callable[..., Service], store: Store) -> None:
+def test_only_the_operator_reorders_the_queue(name, acting, store):
     first, second = store.create([RunConfig(seed=seed) for seed in (0, 1)], visitor=ANNA.id)
     with pytest.raises(AccessError, match="Only the operator can reorder the queue"):
         WRITES[name](acting(ANNA), second)
@@ -136,7 +132,7 @@ def test_only_the_operator_reorders_the_queue(name: str, acting: Callable[..., S
     assert [row.id for row in store.list(order="queue")] == [second, first]
 
 
-def test_runs_from_the_command_line_are_the_operators(acting: Callable[..., Service], store: Store) -> None:
+def test_runs_from_the_command_line_are_the_operators(acting, store):
     (run,) = store.create([RunConfig()])
     with pytest.raises(AccessError, match="belongs to someone else"):
         acting(ANNA).stop(run)
@@ -145,7 +141,7 @@ def test_runs_from_the_command_line_are_the_operators(acting: Callable[..., Serv
     assert store.get(again).visitor == "anna" and store.get(run).visitor is None
 
 
-def test_quotas_name_themselves_and_who_sets_them(acting: Callable[..., Service], store: Store) -> None:
+def test_quotas_name_themselves_and_who_sets_them(acting, store):
     anna = acting(ANNA, launch=3, queued=4, threads=2)
     configs = [RunConfig(seed=seed, threads=1) for seed in range(4)]
     with pytest.raises(
@@ -172,7 +168,7 @@ def test_quotas_name_themselves_and_who_sets_them(acting: Callable[..., Service]
         anna.resume(stopped)
 
 
-def test_jobs_of_one_visitor_are_counted(acting: Callable[..., Service]) -> None:
+def test_jobs_of_one_visitor_are_counted(acting):
     anna = acting(ANNA, jobs=2)
     first = anna.start_job(VIEW, "1" * 32, {})
     anna.start_job(SENTENCES, "2" * 32, {"texts": [["a"]]})
@@ -185,7 +181,7 @@ def test_jobs_of_one_visitor_are_counted(acting: Callable[..., Service]) -> None
     anna.start_job(VIEW, "5" * 32, {})
 
 
-def test_a_viewer_sees_what_is_under_way_and_ends_nothing(acting: Callable[..., Service]) -> None:
+def test_a_viewer_sees_what_is_under_way_and_ends_nothing(acting):
     acting(ANNA).start_job(VIEW, KEY, {})
     assert acting(LOOKER).start_job(VIEW, KEY, {}).status == "waiting"
     for other in (LOOKER, BEN):
@@ -197,7 +193,7 @@ def test_a_viewer_sees_what_is_under_way_and_ends_nothing(acting: Callable[..., 
     assert queue.look(VIEW, KEY).status == "none"
 
 
-def test_uploads_of_one_visitor_are_counted(acting: Callable[..., Service], store: Store) -> None:
+def test_uploads_of_one_visitor_are_counted(acting, store):
     table = b"sentence,label\n" + b"The cat sleeps all day.,1\n" * 30_000
 
     def keep(visitor: Visitor, number: int, limit: int = 2) -> Path:
@@ -229,7 +225,7 @@ def array_file(seed: int, rows: int = 1_500) -> dict[str, tuple[str, bytes]]:
 
 
 @pytest.mark.usefixtures("vectors_read_here")
-def test_kept_vectors_of_one_visitor_are_counted_until_they_are_deleted(acting: Callable[..., Service]) -> None:
+def test_kept_vectors_of_one_visitor_are_counted_until_they_are_deleted(acting):
     order = ImportRequest("vectors")
     anna = acting(ANNA, upload_mb=1)
     first = anna.keep_vectors(order, array_file(1))
@@ -255,9 +251,7 @@ def test_kept_vectors_of_one_visitor_are_counted_until_they_are_deleted(acting: 
     assert anna.keep_vectors(order, array_file(4)).n == 1_500
 
 
-def test_an_archive_that_expands_beyond_the_quota_is_not_kept(
-    acting: Callable[..., Service], vectors_read_here: None
-) -> None:
+def test_an_archive_that_expands_beyond_the_quota_is_not_kept(acting, vectors_read_here):
     buffer = io.BytesIO()
     np.savez_compressed(buffer, np.zeros((6_000, 100), dtype=np.float32))
     with pytest.raises(DataError, match="kept for one visitor: 3"):
@@ -265,7 +259,7 @@ def test_an_archive_that_expands_beyond_the_quota_is_not_kept(
     assert not list((vectors.STORE.root / "results").glob("*"))
 
 
-def test_a_deleted_set_takes_its_views_encodings_and_chains_along(acting: Callable[..., Service]) -> None:
+def test_a_deleted_set_takes_its_views_encodings_and_chains_along(acting):
     rng = np.random.default_rng(0)
     texts = vectors.keep(vectors.from_texts([f"text {row}" for row in range(40)]))
     encoded = vectors.from_points(rng.normal(size=(40, 4)), facts={"texts": texts})
@@ -283,9 +277,7 @@ def test_a_deleted_set_takes_its_views_encodings_and_chains_along(acting: Callab
         engine_of("e" * 32)
 
 
-def test_paths_outside_the_roots_do_not_enter_runs_or_jobs(
-    acting: Callable[..., Service], store: Store, tmp_path: Path
-) -> None:
+def test_paths_outside_the_roots_do_not_enter_runs_or_jobs(acting, store, tmp_path):
     inside, outside = tmp_path / "shared" / "data", tmp_path / "private"
     inside.mkdir(parents=True)
     outside.mkdir()
@@ -320,9 +312,7 @@ def test_paths_outside_the_roots_do_not_enter_runs_or_jobs(
     assert entry.request["data"] == str(inside) and entry.visitor == "anna"
 
 
-def test_a_hub_id_that_is_also_a_folder_here_is_not_read(
-    acting: Callable[..., Service], store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hub_id_that_is_also_a_folder_here_is_not_read(acting, store, tmp_path, monkeypatch):
     (tmp_path / "org" / "private").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     for attempt in (
@@ -337,9 +327,7 @@ def test_a_hub_id_that_is_also_a_folder_here_is_not_read(
     assert ended.error is not None and "is also a folder" in ended.error["message"]
 
 
-def test_a_runner_does_not_resubmit_what_they_could_not_name(
-    acting: Callable[..., Service], store: Store, tmp_path: Path
-) -> None:
+def test_a_runner_does_not_resubmit_what_they_could_not_name(acting, store, tmp_path):
     private = RunConfig(data=str(tmp_path / "private"))
     (from_the_command_line,) = store.create([private])
     (run,) = store.create([private], visitor="anna")  # launched when the roots were wider
@@ -355,6 +343,6 @@ def test_a_runner_does_not_resubmit_what_they_could_not_name(
 @pytest.mark.parametrize(
     "name", ["run_again", "stop", "resume", "move", "set_priority", "delete", "rename", "tag", "note"]
 )
-def test_a_viewer_does_not_learn_whether_a_run_exists(name: str, acting: Callable[..., Service]) -> None:
+def test_a_viewer_does_not_learn_whether_a_run_exists(name, acting):
     with pytest.raises(AccessError):
         WRITES[name](acting(LOOKER), "no-such-run")

@@ -21,7 +21,7 @@ def save(folder: Path, train: bytes = TRAIN, name: str = "my data.CSV") -> Path:
     return uploads.save(folder, {"train": (name, train), "validation": ("v.csv", CHECK)}, tasks.get("glue/cola"))
 
 
-def test_same_content_gives_the_same_folder(tmp_path: Path) -> None:
+def test_same_content_gives_the_same_folder(tmp_path):
     first = save(tmp_path)
     assert save(tmp_path, name="other.csv") == first
     assert first.parent == tmp_path / "uploads"
@@ -40,20 +40,20 @@ def test_same_content_gives_the_same_folder(tmp_path: Path) -> None:
         ("sentence,label\nGrün,1\nb,0\n".encode("latin-1"), "not UTF-8"),
     ],
 )
-def test_bad_files_are_reported_in_one_line_and_not_kept(tmp_path: Path, content: bytes, message: str) -> None:
+def test_bad_files_are_reported_in_one_line_and_not_kept(tmp_path, content, message):
     with pytest.raises(DataError) as caught:
         save(tmp_path, content)
     assert message in str(caught.value) and "\n" not in str(caught.value)
     assert list((tmp_path / "uploads").iterdir()) == []
 
 
-def test_a_name_never_leads_out_of_the_folder(tmp_path: Path) -> None:
+def test_a_name_never_leads_out_of_the_folder(tmp_path):
     saved = save(tmp_path, name="../../evil.csv")
     assert saved.is_relative_to(tmp_path / "uploads")
     assert not list(tmp_path.parent.glob("evil*"))
 
 
-def test_own_files_are_kept_with_or_without_a_validation(tmp_path: Path) -> None:
+def test_own_files_are_kept_with_or_without_a_validation(tmp_path):
     odd = b"Was,Laune\nGut war es.,froh\n"
     alone = uploads.save(tmp_path, {"train": ("a.CSV", odd)})
     assert [path.name for path in alone.iterdir()] == ["train.csv"]
@@ -72,16 +72,14 @@ def test_own_files_are_kept_with_or_without_a_validation(tmp_path: Path) -> None
         ({"validation": ("a.csv", b"a,b\n1,2\n")}, "train file is missing"),
     ],
 )
-def test_own_files_that_are_no_tables_are_not_kept(
-    tmp_path: Path, files: dict[str, tuple[str, bytes]], message: str
-) -> None:
+def test_own_files_that_are_no_tables_are_not_kept(tmp_path, files, message):
     with pytest.raises(DataError, match=message):
         uploads.save(tmp_path, files)
     assert not (tmp_path / "uploads").exists() or list((tmp_path / "uploads").iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["mine.npy", "C:\\data\\mine.npy", "../../mine.npy"])
-def test_an_error_names_an_uploaded_file_and_never_the_servers_path(tmp_path: Path, name: str) -> None:
+def test_an_error_names_an_uploaded_file_and_never_the_servers_path(tmp_path, name):
     with pytest.raises(InputError, match=r"^vectors: 'mine\.npy' is not a NumPy array: its content is text$"):
         uploads.save_vectors(tmp_path, ImportRequest("vectors"), {"file": (name, b"0.1 0.2\n0.3 0.4\n")})
     with pytest.raises(InputError, match=r"^labels: 'mine\.npy' is a NumPy array") as refused:

@@ -46,9 +46,3 @@ def die() -> None:
 def wait(mark: Path, seconds: float) -> None:
     mark.write_text(str(os.getpid()))
     time.sleep(seconds)
-
-
-def shape_of(path: str) -> tuple[int, ...]:
-    from isoviz.tables import arrays
-
-    return arrays.read(path).shape

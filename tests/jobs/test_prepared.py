@@ -39,7 +39,7 @@ def order(keeper: PreparedWorker, call: str, **arguments: str) -> Process:
     return keeper.order(f"tests.jobs.light:{call}", arguments, keeper._log(0).with_name(f"{call}.log"))
 
 
-def test_one_is_enough_and_it_exits_when_no_work_is_expected(keeper: PreparedWorker) -> None:
+def test_one_is_enough_and_it_exits_when_no_work_is_expected(keeper):
     keeper.check()
     assert keeper.pid is None, "nobody expects work"
     keeper.expect()
@@ -56,7 +56,7 @@ def test_one_is_enough_and_it_exits_when_no_work_is_expected(keeper: PreparedWor
     assert keeper.pid is None, "what has just begun is not slowed"
 
 
-def test_one_that_died_is_not_taken(keeper: PreparedWorker) -> None:
+def test_one_that_died_is_not_taken(keeper):
     keeper.expect()
     keeper.check()
     dead = psutil.Process(pid_of(keeper))
@@ -86,7 +86,7 @@ def forking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
 
 @linux
-def test_a_ready_spare_forks_and_stays_while_a_fork_runs(forking: Callable[..., PreparedWorker]) -> None:
+def test_a_ready_spare_forks_and_stays_while_a_fork_runs(forking):
     keeper = forking()
     spare = pid_of(keeper)
     waiting, ends, peaks = (order(keeper, call) for call in ("waits", "ends_with_three", "peak_is_low"))
@@ -104,9 +104,7 @@ def test_a_ready_spare_forks_and_stays_while_a_fork_runs(forking: Callable[..., 
 
 
 @linux
-def test_forks_outlive_a_worker_that_died_and_the_next_order_starts_a_new_one(
-    forking: Callable[..., PreparedWorker],
-) -> None:
+def test_forks_outlive_a_worker_that_died_and_the_next_order_starts_a_new_one(forking):
     keeper = forking()
     running = order(keeper, "waits")
     psutil.Process(pid_of(keeper)).kill()
@@ -120,7 +118,7 @@ def test_forks_outlive_a_worker_that_died_and_the_next_order_starts_a_new_one(
 
 
 @linux
-def test_a_worker_with_threads_serves_one_job_itself(forking: Callable[..., PreparedWorker]) -> None:
+def test_a_worker_with_threads_serves_one_job_itself(forking):
     keeper = forking("tests.jobs.light:start_thread")
     spare = pid_of(keeper)
     worker = order(keeper, "ends_with_three")
@@ -130,9 +128,7 @@ def test_a_worker_with_threads_serves_one_job_itself(forking: Callable[..., Prep
 
 
 @pytest.mark.parametrize("reason", ["memory", "operator"])
-def test_none_where_memory_is_short_or_the_operator_disables_them(
-    keeper: PreparedWorker, reason: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_none_where_memory_is_short_or_the_operator_disables_them(keeper, reason, monkeypatch):
     if reason == "memory":
         monkeypatch.setattr(prepared, "MEMORY", 2**60)
     else:
@@ -142,7 +138,7 @@ def test_none_where_memory_is_short_or_the_operator_disables_them(
     assert keeper.pid is None
 
 
-def test_app_serves_jobs_from_its_spare_and_clears_what_is_old(busy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_app_serves_jobs_from_its_spare_and_clears_what_is_old(busy, monkeypatch):
     monkeypatch.setattr(prepared, "MEMORY", 0)
     monkeypatch.setattr(service, "AFTER_SECONDS", 1.0)
     swept: list[float] = []

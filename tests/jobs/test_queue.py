@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import psutil
@@ -36,7 +35,7 @@ def on_disk() -> str:
     return "".join(path.read_text(errors="replace") for path in home().rglob("*") if path.is_file())
 
 
-def test_same_content_is_computed_once_and_leaves_nothing_of_the_question() -> None:
+def test_same_content_is_computed_once_and_leaves_nothing_of_the_question():
     first = ask(LIGHT, {"number": 1, "text": "a private sentence"}, X)
     assert first.under_way
     done = settled(LIGHT, first.key)
@@ -49,7 +48,7 @@ def test_same_content_is_computed_once_and_leaves_nothing_of_the_question() -> N
     assert "a private sentence" not in on_disk() and not list((STORE.root / "inputs").iterdir())
 
 
-def test_sessions_that_ask_at_the_same_time_share_one_process(busy: Path) -> None:
+def test_sessions_that_ask_at_the_same_time_share_one_process(busy):
     states: list[JobState] = []
 
     def ask() -> None:
@@ -69,7 +68,7 @@ def test_sessions_that_ask_at_the_same_time_share_one_process(busy: Path) -> Non
     assert settled(LIGHT, "k").status == "done"
 
 
-def test_killed_worker_is_noticed_and_its_job_can_be_retried(busy: Path) -> None:
+def test_killed_worker_is_noticed_and_its_job_can_be_retried(busy):
     request = {"while": str(busy)}
     queue.start(LIGHT, "k", request)
     psutil.Process(running(LIGHT, "k")).kill()
@@ -82,7 +81,7 @@ def test_killed_worker_is_noticed_and_its_job_can_be_retried(busy: Path) -> None
     assert settled(LIGHT, "k").status == "done"
 
 
-def test_stop_ends_what_the_job_started_and_forgets_it(busy: Path, tmp_path: Path) -> None:
+def test_stop_ends_what_the_job_started_and_forgets_it(busy, tmp_path):
     children = tmp_path / "children"
     queue.start(LIGHT, "k", {"while": str(busy), "children": str(children)}, X)
     queue.start(LIGHT, "next", {})
@@ -94,7 +93,7 @@ def test_stop_ends_what_the_job_started_and_forgets_it(busy: Path, tmp_path: Pat
     assert settled(LIGHT, "next").status == "done", "what waited behind it has its turn"
 
 
-def test_lane_has_a_limit_and_every_waiter_is_shown(busy: Path) -> None:
+def test_lane_has_a_limit_and_every_waiter_is_shown(busy):
     queue.start(LIGHT, "first", {"while": str(busy)})
     running(LIGHT, "first")
     queue.start(LIGHT, "second", {})
@@ -110,7 +109,7 @@ def test_lane_has_a_limit_and_every_waiter_is_shown(busy: Path) -> None:
     assert second.result.folder.stat().st_ctime_ns < third.result.folder.stat().st_ctime_ns
 
 
-def test_warm_process_keeps_its_data_and_exits_when_memory_is_short() -> None:
+def test_warm_process_keeps_its_data_and_exits_when_memory_is_short():
     for number in range(2):
         queue.start(WARM, f"k{number}", {"number": number})
         settled(WARM, f"k{number}")
@@ -131,16 +130,14 @@ def test_warm_process_keeps_its_data_and_exits_when_memory_is_short() -> None:
         ("run out of memory", "the machine ran out of memory", "rows", "Take fewer."),
     ],
 )
-def test_failure_is_reported_in_the_users_terms(does: str, message: str, field: str | None, advice: str) -> None:
+def test_failure_is_reported_in_the_users_terms(does, message, field, advice):
     state = work_here(LIGHT, "k", {"does": does})
     assert (state.status, state.message, state.field, state.advice) == ("failed", message, field, advice)
     queue.stop(LIGHT, "k")
     assert queue.look(LIGHT, "k").status == "none"
 
 
-def test_failure_is_retried_by_a_later_request_and_a_bug_costs_the_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failure_is_retried_by_a_later_request_and_a_bug_costs_the_process(tmp_path, monkeypatch):
     request = {"does": "fail once", "flag": str(tmp_path / "flag")}
     key = ask(WARM, request).key
     failed = settled(WARM, key)
@@ -156,7 +153,7 @@ def test_failure_is_retried_by_a_later_request_and_a_bug_costs_the_process(
     until(lambda: not queue.processes())
 
 
-def test_job_ends_with_its_app(busy: Path, tmp_path: Path) -> None:
+def test_job_ends_with_its_app(busy, tmp_path):
     code = (
         "import sys, time; from isoviz.jobs import queue; from tests.jobs.light import LIGHT\n"
         "queue.start(LIGHT, 'k', {'while': sys.argv[1], 'children': sys.argv[2]}); time.sleep(600)"
@@ -171,7 +168,7 @@ def test_job_ends_with_its_app(busy: Path, tmp_path: Path) -> None:
     until(lambda: all(gone(process.pid) for process in family))
 
 
-def test_process_that_cannot_begin_leaves_its_reason_and_is_not_started_for_ever() -> None:
+def test_process_that_cannot_begin_leaves_its_reason_and_is_not_started_for_ever():
     queue.start(BROKEN, "k", {})
     lost = settled(BROKEN, "k")
     assert lost.status == "lost" and lost.log is not None
@@ -179,7 +176,7 @@ def test_process_that_cannot_begin_leaves_its_reason_and_is_not_started_for_ever
     until(lambda: not queue.processes())
 
 
-def test_progress_is_reported_twice_a_second_at_most_and_never_back() -> None:
+def test_progress_is_reported_twice_a_second_at_most_and_never_back():
     now, sent = [0.0], []
     report = Report(lambda *progress: sent.append(progress), clock=lambda: now[0])
     for step, (seconds, done) in enumerate([(0.0, 1), (0.1, 2), (0.5, 6), (0.9, 7), (1.0, 4), (1.6, 10)]):

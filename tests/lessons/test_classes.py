@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from isoviz import lessons
@@ -24,7 +22,7 @@ def opened(class_store: Classes) -> OpenClass:
     return class_store.open(lessons.catalogue(), FIRST.slug)
 
 
-def test_a_guess_counts_once_and_the_first_one_stays(class_store: Classes) -> None:
+def test_a_guess_counts_once_and_the_first_one_stays(class_store):
     open_class = opened(class_store)
     assert class_store.join(open_class.code.lower(), "ada") == FIRST.slug
     for value in (0.5, 0.5, 0.75):
@@ -45,16 +43,14 @@ def test_a_guess_counts_once_and_the_first_one_stays(class_store: Classes) -> No
         ("clusters", 1, -1.0, "guess"),
     ],
 )
-def test_a_guess_that_no_one_can_make_is_refused(
-    class_store: Classes, lesson: str, step: int, value: float, named: str
-) -> None:
+def test_a_guess_that_no_one_can_make_is_refused(class_store, lesson, step, value, named):
     open_class = opened(class_store)
     with pytest.raises(InputError, match=named):
         class_store.guess(open_class.code, "ada", lesson, step, value)
     assert class_store.guesses(open_class.code, open_class.key) == (0, {})
 
 
-def test_only_the_key_shows_and_closes_a_class(class_store: Classes) -> None:
+def test_only_the_key_shows_and_closes_a_class(class_store):
     open_class = opened(class_store)
     for code, key in (("AAAAA", open_class.key), (open_class.code, "wrong"), (open_class.code, "")):
         with pytest.raises(NoClassError, match="No open class has the code"):
@@ -66,7 +62,7 @@ def test_only_the_key_shows_and_closes_a_class(class_store: Classes) -> None:
         class_store.join(open_class.code, "ada")
 
 
-def test_classes_and_students_are_limited(class_store: Classes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_classes_and_students_are_limited(class_store, monkeypatch):
     monkeypatch.setattr(classes, "MOST_CLASSES", 2)
     monkeypatch.setattr(classes, "MOST_STUDENTS", 2)
     open_class, _ = opened(class_store), opened(class_store)
@@ -78,7 +74,7 @@ def test_classes_and_students_are_limited(class_store: Classes, monkeypatch: pyt
         class_store.guess(open_class.code, "eve", FIRST.slug, 1, 0.5)
 
 
-def test_students_follow_the_lesson_that_the_teacher_shows(class_store: Classes) -> None:
+def test_students_follow_the_lesson_that_the_teacher_shows(class_store):
     open_class = opened(class_store)
     assert class_store.join(open_class.code, "ada") == FIRST.slug
     class_store.show(open_class.code, open_class.key, "clusters")
@@ -90,7 +86,7 @@ def test_students_follow_the_lesson_that_the_teacher_shows(class_store: Classes)
     assert class_store.join(open_class.code, "bob") == "clusters"
 
 
-def test_wrong_codes_stop_sign_in_for_a_minute() -> None:
+def test_wrong_codes_stop_sign_in_for_a_minute():
     now = [0.0]
     class_store = Classes(clock=lambda: now[0])
     open_class = opened(class_store)
@@ -109,7 +105,7 @@ def test_wrong_codes_stop_sign_in_for_a_minute() -> None:
     assert minutes > 365 * 24 * 60, "half of all codes take more than a year"
 
 
-def test_an_idle_class_is_forgotten() -> None:
+def test_an_idle_class_is_forgotten():
     now = [0.0]
     class_store = Classes(clock=lambda: now[0])
     open_class = opened(class_store)
@@ -122,7 +118,7 @@ def test_an_idle_class_is_forgotten() -> None:
         class_store.guesses(open_class.code, open_class.key)
 
 
-def test_your_own_lessons_are_read_and_faults_named(tmp_path: Path) -> None:
+def test_your_own_lessons_are_read_and_faults_named(tmp_path):
     assert lessons.custom(tmp_path / "missing") == ([], [])
     (tmp_path / "good.toml").write_text(GOOD)
     (tmp_path / "bad.toml").write_text(GOOD.replace('title = "Mine"\nidea = "Does it move?"\n', ""))

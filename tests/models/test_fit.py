@@ -17,7 +17,7 @@ from isoviz.models.adapter import load_network
 from isoviz.models.families import families_of
 from isoviz.models.sources import ModelSource
 from isoviz.tasks.protocol import HeadKind
-from tests.tiny import FAMILIES, LATER, LATER_WRITERS, TWO_SIDED, WRITERS, TinyModels
+from tests.tiny import FAMILIES, LATER, LATER_WRITERS, TWO_SIDED, WRITERS
 
 Rename = Callable[[str], str | None]
 CLASSIFIERS = (*FAMILIES, *LATER, *TWO_SIDED)
@@ -47,9 +47,7 @@ def configured(folder: Path, target: Path, **changes: object) -> ModelSource:
 
 
 @pytest.mark.parametrize(("family", "kind"), KINDS)
-def test_every_family_fits_as_it_is_saved_and_not_with_its_tensors_renamed(
-    tiny_models: TinyModels, tmp_path: Path, family: str, kind: HeadKind
-) -> None:
+def test_every_family_fits_as_it_is_saved_and_not_with_its_tensors_renamed(tiny_models, tmp_path, family, kind):
     folder = tiny_models(family)
     adapter.require_fit(sources.resolve(str(folder)), kind)
     adapter.require_fit(sources.resolve(str(folder)))
@@ -63,7 +61,7 @@ def test_every_family_fits_as_it_is_saved_and_not_with_its_tensors_renamed(
 
 
 @pytest.mark.parametrize("family", CLASSIFIERS)
-def test_the_check_matches_loading(tiny_models: TinyModels, tmp_path: Path, family: str) -> None:
+def test_the_check_matches_loading(tiny_models, tmp_path, family):
     """For any missing tensors, the check of the header agrees with loading the checkpoint."""
     names = sorted(tensors(tiny_models(family)))
     gone = set(names[:: max(1, len(names) // 5)])
@@ -77,7 +75,7 @@ def test_the_check_matches_loading(tiny_models: TinyModels, tmp_path: Path, fami
     assert str(foretold) in str(caught.value)
 
 
-def test_tensors_of_unused_layers_and_of_another_width_are_refused(tiny_models: TinyModels, tmp_path: Path) -> None:
+def test_tensors_of_unused_layers_and_of_another_width_are_refused(tiny_models, tmp_path):
     shallower = configured(tiny_models("bert"), tmp_path / "shallower", num_hidden_layers=1)
     with pytest.raises(ModelError, match=r"16 encoder weights of the checkpoint are not used \(encoder\.layer\.1\."):
         adapter.require_fit(shallower)
@@ -91,7 +89,7 @@ def test_tensors_of_unused_layers_and_of_another_width_are_refused(tiny_models: 
 
 
 @pytest.mark.parametrize("family", CLASSIFIERS)
-def test_a_checkpoint_with_a_task_head_serves_its_encoder(tiny_models: TinyModels, tmp_path: Path, family: str) -> None:
+def test_a_checkpoint_with_a_task_head_serves_its_encoder(tiny_models, tmp_path, family):
     import transformers
 
     folder = tmp_path / "classifier"
@@ -114,9 +112,7 @@ def test_a_checkpoint_with_a_task_head_serves_its_encoder(tiny_models: TinyModel
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "albert", "electra", "bart", "t5"])
-def test_tied_weights_are_stored_once_and_nothing_is_missing(
-    tiny_models: TinyModels, tmp_path: Path, family: str
-) -> None:
+def test_tied_weights_are_stored_once_and_nothing_is_missing(tiny_models, tmp_path, family):
     import transformers
 
     auto = transformers.AutoModelForSeq2SeqLM if family in ("bart", "t5") else transformers.AutoModelForMaskedLM
@@ -129,7 +125,7 @@ def test_tied_weights_are_stored_once_and_nothing_is_missing(
     adapter.require_fit(sources.resolve(str(folder)))
 
 
-def test_bundled_models_fit_their_checkpoints() -> None:
+def test_bundled_models_fit_their_checkpoints():
     for name in sources.bundled():
         bundled = sources.resolve(name)
         as_local = ModelSource(name, "local", bundled.location, bundled.fingerprint)

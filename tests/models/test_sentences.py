@@ -16,7 +16,6 @@ from isoviz.models import sentences, sources
 from isoviz.models.extract import encode, layer_views, usual_pooling
 from tests.models import readers
 from tests.models.sentence_folders import TEXTS, make
-from tests.tiny import TinyModels
 
 MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", ("cls", "mean"))
 AFTER: list[dict[str, Any]] = [
@@ -44,9 +43,7 @@ def least_cosine(a: NDArray[Any], b: NDArray[Any]) -> float:
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
 @pytest.mark.parametrize("decoder", [False, True], ids=["bert", "llama padded on the left"])
-def test_every_pooling_mode_is_the_librarys_own(
-    mode: Any, decoder: bool, tmp_path: Path, tiny_models: TinyModels
-) -> None:
+def test_every_pooling_mode_is_the_librarys_own(mode, decoder, tmp_path, tiny_models):
     base = readers.make("Llama", tmp_path / "base") if decoder else tiny_models("bert")
     if decoder:  # a token for padding, which a decoder's own tokenizer often lacks
         readers.write_tokenizer(base, encoder=False, padded=True)
@@ -58,9 +55,7 @@ def test_every_pooling_mode_is_the_librarys_own(
 
 
 @pytest.mark.parametrize("after", AFTER, ids=lambda one: "-".join(one) or "nothing")
-def test_the_modules_after_pooling_are_not_skipped(
-    after: dict[str, Any], tmp_path: Path, tiny_models: TinyModels
-) -> None:
+def test_the_modules_after_pooling_are_not_skipped(after, tmp_path, tiny_models):
     folder = make(tmp_path / "model", tiny_models("bert"), **after)
     points = encode(str(folder), TEXTS)
     assert least_cosine(points, own(folder)) > 1 - 1e-5
@@ -69,7 +64,7 @@ def test_the_modules_after_pooling_are_not_skipped(
     assert skipped == (after == {})  # with a module or a prompt, the bare mean is another vector
 
 
-def test_prompts_and_dimensions_can_be_chosen(tmp_path: Path, tiny_models: TinyModels) -> None:
+def test_prompts_and_dimensions_can_be_chosen(tmp_path, tiny_models):
     folder = make(tmp_path / "model", tiny_models("bert"), prompts={"query": "w1 w2 ", "other": "w30 "})
     plain, queried = encode(str(folder), TEXTS), encode(str(folder), TEXTS, prompt="query")
     np.testing.assert_allclose(queried, own(folder, prompt_name="query"), atol=1e-6)
@@ -83,9 +78,7 @@ def test_prompts_and_dimensions_can_be_chosen(tmp_path: Path, tiny_models: TinyM
         encode(str(folder), TEXTS, pooling="mean", prompt="query")
 
 
-def test_sentence_is_the_usual_pooling_of_one_text_and_of_the_last_layer(
-    tmp_path: Path, tiny_models: TinyModels
-) -> None:
+def test_sentence_is_the_usual_pooling_of_one_text_and_of_the_last_layer(tmp_path, tiny_models):
     folder = make(tmp_path / "model", tiny_models("bert"), dense=8)
     source = sources.resolve(str(folder))
     assert (usual_pooling(source), usual_pooling(source, columns=2)) == ("sentence", "cls")
@@ -156,7 +149,7 @@ REFUSED: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 @pytest.mark.parametrize("fault", REFUSED)
-def test_unsupported_model_folders_are_refused_in_one_line(fault: str, tmp_path: Path, tiny_models: TinyModels) -> None:
+def test_unsupported_model_folders_are_refused_in_one_line(fault, tmp_path, tiny_models):
     folder = make(tmp_path / "model", tiny_models("bert"), dense=8)
     damage, words = REFUSED[fault]
     damage(folder)
@@ -167,16 +160,14 @@ def test_unsupported_model_folders_are_refused_in_one_line(fault: str, tmp_path:
     assert any("sentence vectors are not shown" in note for note in views.warnings)
 
 
-def test_a_bare_adapter_is_refused(tmp_path: Path, tiny_models: TinyModels) -> None:
+def test_a_bare_adapter_is_refused(tmp_path, tiny_models):
     folder = make(tmp_path / "model", tiny_models("bert"))
     (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "/elsewhere"}')
     with pytest.raises(ModelError, match="is an adapter of another model; merge the two"):
         sources.resolve(str(folder))
 
 
-def test_a_link_out_of_the_allowed_folders_is_refused(
-    tmp_path: Path, tiny_models: TinyModels, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_out_of_the_allowed_folders_is_refused(tmp_path, tiny_models, monkeypatch):
     from isoviz import allowed_paths
 
     folder = make(tmp_path / "allowed" / "model", tiny_models("bert"), dense=8)

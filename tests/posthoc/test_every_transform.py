@@ -182,7 +182,6 @@ def test_a_collapsed_fit_set(name):
         (np.array([[1.0, np.nan], [0.0, 1.0]]), "finite, got 1 of 4"),
         (np.array([[1.0, np.inf], [0.0, 1.0]]), "finite, got 1 of 4"),
         (np.array([[1.0, 1e200], [0.0, 1.0]]), r"within ±1e\+100, got an entry of size 1e\+200"),
-        (torch.ones(2, 3, dtype=torch.complex64), "real"),
     ],
 )
 def test_unfittable_input_is_refused(points, reason):

@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from isoviz.models.extract import encode
 from isoviz.posthoc import export
 from tests.models import readers
 from tests.models.sentence_folders import TEXTS, make
-from tests.tiny import TinyModels
 
 ORIGIN = export.Origin(
     "zca~all_but_the_top:remove=1", "made rows", "0" * 32, 14, "all of them", "tiny, mean",
@@ -40,7 +38,7 @@ def fitted(points: Any) -> posthoc.Chain:
     return posthoc.chain([posthoc.zca(eps=0.01), posthoc.all_but_the_top(remove=1), posthoc.shift(by=0.5)]).fit(points)
 
 
-def test_the_matrix_and_six_lines_of_numpy_give_the_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_matrix_and_six_lines_of_numpy_give_the_image(tmp_path, monkeypatch):
     points = np.random.default_rng(0).normal(size=(60, 5)) * [9, 3, 1, 1, 0.1] + 4
     chain = posthoc.chain([posthoc.pca_whitening(components=3), posthoc.scale(factor=2)]).fit(points)
     with zipfile.ZipFile(io.BytesIO(export.as_numpy(export.require_affine(chain), ORIGIN))) as archive:
@@ -59,7 +57,7 @@ def test_the_matrix_and_six_lines_of_numpy_give_the_image(tmp_path: Path, monkey
     )
 
 
-def test_a_chain_that_is_no_matrix_is_refused() -> None:
+def test_a_chain_that_is_no_matrix_is_refused():
     points = np.random.default_rng(0).normal(size=(30, 4)) + 3
     chain = posthoc.chain([posthoc.zca(), posthoc.mean_removal()]).fit(points)
     with pytest.raises(InputError, match="chain: mean_removal is not affine"):
@@ -76,7 +74,7 @@ MODELS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", MODELS)
-def test_an_exported_model_gives_the_pages_vectors(case: str, tmp_path: Path, tiny_models: TinyModels) -> None:
+def test_an_exported_model_gives_the_pages_vectors(case, tmp_path, tiny_models):
     options, made = MODELS[case]
     source = sources.resolve(str(make(tmp_path / "model", tiny_models("bert"), **options)))
     points = encode(source, TEXTS, **made)
@@ -91,7 +89,7 @@ def test_an_exported_model_gives_the_pages_vectors(case: str, tmp_path: Path, ti
     np.testing.assert_allclose(encoded, image, atol=1e-5 * np.linalg.norm(image, axis=1).max())
 
 
-def test_an_earlier_layer_is_exported_without_the_layers_after_it(tmp_path: Path) -> None:
+def test_an_earlier_layer_is_exported_without_the_layers_after_it(tmp_path):
     from isoviz.models.extract import layer_views
 
     source = sources.resolve("demo/tiny-bert")
@@ -107,7 +105,7 @@ def test_an_earlier_layer_is_exported_without_the_layers_after_it(tmp_path: Path
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean", "last"])
-def test_a_bare_transformer_is_exported_with_its_pooling(pooling: Any, tmp_path: Path, tiny_models: TinyModels) -> None:
+def test_a_bare_transformer_is_exported_with_its_pooling(pooling, tmp_path, tiny_models):
     source = sources.resolve(
         str(readers.make("Llama", tmp_path / "base") if pooling == "last" else tiny_models("bert"))
     )
@@ -120,7 +118,7 @@ def test_a_bare_transformer_is_exported_with_its_pooling(pooling: Any, tmp_path:
     )
 
 
-def test_the_bundled_model_in_a_fresh_process_without_isoviz(tmp_path: Path) -> None:
+def test_the_bundled_model_in_a_fresh_process_without_isoviz(tmp_path):
     source = sources.resolve("demo/tiny-bert")
     texts = ["the cat sleeps", "a dog that the child saw runs", "it rains"] * 6
     points = encode(source, texts, pooling="mean")
@@ -138,7 +136,7 @@ def test_the_bundled_model_in_a_fresh_process_without_isoviz(tmp_path: Path) -> 
     assert "zca" in (tmp_path / "model" / "README.md").read_text()
 
 
-def test_a_cloud_far_from_the_origin_keeps_its_digits(tmp_path: Path, tiny_models: TinyModels) -> None:
+def test_a_cloud_far_from_the_origin_keeps_its_digits(tmp_path, tiny_models):
     source = sources.resolve(str(tiny_models("bert")))
     points = encode(source, TEXTS, pooling="cls")  # these tiny first tokens hardly differ
     chain = posthoc.chain([posthoc.zca(eps=1e-6)]).fit(points)
@@ -147,9 +145,7 @@ def test_a_cloud_far_from_the_origin_keeps_its_digits(tmp_path: Path, tiny_model
     assert {path.name for path in folder.glob("*_Dense")} == {"2_Dense", "3_Dense"}
 
 
-def test_an_export_that_is_another_model_is_refused(
-    tmp_path: Path, tiny_models: TinyModels, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_export_that_is_another_model_is_refused(tmp_path, tiny_models, monkeypatch):
     source = sources.resolve(str(make(tmp_path / "model", tiny_models("bert"), dense=8)))
     chain = fitted(encode(source, TEXTS))
     monkeypatch.setattr(export, "append_dense", lambda model, affine, points, truncate: None)

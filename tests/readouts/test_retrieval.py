@@ -44,7 +44,7 @@ def scores_of(points: NDArray[np.float64], name: str) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize("name", ["cosine", "dot"])
 @pytest.mark.parametrize("whole_numbers", [False, True])
-def test_ndcg_equals_that_of_scikit_learn(name: str, whole_numbers: bool) -> None:
+def test_ndcg_equals_that_of_scikit_learn(name, whole_numbers):
     points, grades, relevance = made(5, whole_numbers=whole_numbers)
     scores = np.round(scores_of(points, name), 9)
     measured = measure(Image(points), relevance)[f"ndcg_{name}"]
@@ -53,7 +53,7 @@ def test_ndcg_equals_that_of_scikit_learn(name: str, whole_numbers: bool) -> Non
 
 
 @pytest.mark.parametrize("name", ["cosine", "dot"])
-def test_without_ties_everything_equals_trec_eval(name: str) -> None:
+def test_without_ties_everything_equals_trec_eval(name):
     points, grades, relevance = made(7)
     scores = scores_of(points, name)
     qrels = {str(q): {str(d): int(g) for d, g in enumerate(row) if g} for q, row in enumerate(grades) if row.any()}
@@ -74,7 +74,7 @@ def test_without_ties_everything_equals_trec_eval(name: str) -> None:
     assert measured[f"mrr_{name}"].value == pytest.approx(np.mean(cut), abs=1e-6)
 
 
-def test_tied_documents_count_as_the_mean_of_their_orders() -> None:
+def test_tied_documents_count_as_the_mean_of_their_orders():
     # three documents score alike, one above and one below; relevant: two of the three, and the last
     points = np.array([[1.0, 0.0], [2.0, 0.0], [1.0, 3.0], [1.0, 3.0], [1.0, 3.0], [0.5, 9.0]])
     relevance = Relevance(
@@ -96,7 +96,7 @@ def test_tied_documents_count_as_the_mean_of_their_orders() -> None:
         assert measured[f"recall10_{name}"].value == 1.0
 
 
-def test_vectors_that_have_become_equal_are_worth_chance_in_any_order_of_the_file() -> None:
+def test_vectors_that_have_become_equal_are_worth_chance_in_any_order_of_the_file():
     points, grades, relevance = made(9)
     points[:] = points[0]
     expected = ndcg_score(grades[1:], np.zeros((QUERIES - 1, DOCUMENTS)), k=10)
@@ -105,7 +105,7 @@ def test_vectors_that_have_become_equal_are_worth_chance_in_any_order_of_the_fil
     assert measure(Image(points), relevance)["ndcg_cosine"].value == pytest.approx(expected, abs=1e-6)
 
 
-def test_hubness_counts_how_often_each_document_is_found() -> None:
+def test_hubness_counts_how_often_each_document_is_found():
     points, _, relevance = made(11)
     scores = scores_of(points, "cosine")
     nearest = np.argsort(-scores, axis=1)[:, :10]
@@ -116,7 +116,7 @@ def test_hubness_counts_how_often_each_document_is_found() -> None:
     assert measured["hubness_cosine"].n == DOCUMENTS
 
 
-def test_documents_tied_at_the_last_place_are_found_by_chance() -> None:
+def test_documents_tied_at_the_last_place_are_found_by_chance():
     points, _, relevance = made(12, whole_numbers=True)
     scores, generator = np.round(scores_of(points, "dot"), 9), np.random.default_rng(0)
     found = np.zeros((400, DOCUMENTS))
@@ -137,7 +137,7 @@ def test_documents_tied_at_the_last_place_are_found_by_chance() -> None:
 
 
 @pytest.mark.parametrize("whole_numbers", [False, True])
-def test_intervals_of_hubness_count_which_documents_take_the_place_of_others(whole_numbers: bool) -> None:
+def test_intervals_of_hubness_count_which_documents_take_the_place_of_others(whole_numbers):
     points, _, _ = made(12, whole_numbers=whole_numbers)
     one = np.array([0])
 

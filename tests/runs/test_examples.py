@@ -40,11 +40,11 @@ def config(**changes: object) -> RunConfig:
 # ------------------------------------------------------------------------------------------------------ what ships
 
 
-def test_the_examples_are_small_enough_to_ship() -> None:
+def test_the_examples_are_small_enough_to_ship():
     assert sum(path.stat().st_size for path in EXAMPLES.rglob("*") if path.is_file()) <= LARGEST
 
 
-def test_every_shipped_run_names_the_versions_that_made_it(shipped: Examples) -> None:
+def test_every_shipped_run_names_the_versions_that_made_it(shipped):
     rows = shipped.list()
     assert len(rows) == shipped.about["runs"] and not shipped.unreadable()
     for row in rows:
@@ -56,7 +56,7 @@ def test_every_shipped_run_names_the_versions_that_made_it(shipped: Examples) ->
         assert row.host is None and row.config.data is None
 
 
-def test_nine_methods_on_two_tasks_with_three_seeds_and_a_sweep_ship(shipped: Examples) -> None:
+def test_nine_methods_on_two_tasks_with_three_seeds_and_a_sweep_ship(shipped):
     cells = {(row.config.method, row.config.task, row.config.seed) for row in shipped.list(group=METHODS)}
     recorded = {method for method, _, _ in cells}
     assert len(cells) == 9 * 2 * 3 and len(recorded) == 9 and recorded < set(catalogue())
@@ -64,7 +64,7 @@ def test_nine_methods_on_two_tasks_with_three_seeds_and_a_sweep_ship(shipped: Ex
     assert len({row["lam"] for row in swept}) >= 3 and len({row["zeta"] for row in swept}) >= 3
 
 
-def test_what_if_reads_the_embeddings_of_an_example(shipped: Examples) -> None:
+def test_what_if_reads_the_embeddings_of_an_example(shipped):
     from isoviz import whatif
 
     for run_id in shipped.about["embeddings"]:
@@ -80,7 +80,7 @@ def test_what_if_reads_the_embeddings_of_an_example(shipped: Examples) -> None:
 # ------------------------------------------------------------------------------------------- beside your own store
 
 
-def test_a_library_finds_runs_by_their_id_and_never_mixes_lists(shipped: Examples, store: Store) -> None:
+def test_a_library_finds_runs_by_their_id_and_never_mixes_lists(shipped, store):
     (own,) = store.create([config()], group="mine")
     library, example = Library(store, shipped), shipped.featured()
     assert library.get(own).id == own and library.get(example.id).id == example.id
@@ -94,9 +94,7 @@ def test_a_library_finds_runs_by_their_id_and_never_mixes_lists(shipped: Example
     assert library.counts() == store.counts()
 
 
-def test_every_change_of_an_example_is_refused_in_one_line(
-    shipped: Examples, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_change_of_an_example_is_refused_in_one_line(shipped, store, monkeypatch):
     monkeypatch.setenv(examples.SWITCH, "on")
     service, row = Service(store, OPERATOR, UNRESTRICTED), shipped.featured()
     for change in (
@@ -124,7 +122,7 @@ def copied(target: Path) -> Path:
     return target
 
 
-def test_a_read_only_folder_suffices_and_no_files_are_left_behind(tmp_path: Path) -> None:
+def test_a_read_only_folder_suffices_and_no_files_are_left_behind(tmp_path):
     folder = copied(tmp_path / "shipped")
     folder.chmod(0o500)
     try:

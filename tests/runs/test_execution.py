@@ -19,14 +19,13 @@ from isoviz.input_validation import parsing
 from isoviz.runs.execution import execute, explain
 from isoviz.runs.store import Store
 from tests.runs import fake_training
-from tests.runs.conftest import Make
 from tests.runs.fake_training import step
 from tests.runs.observing import PATIENCE, until, within
 
 FINISHED = Finished(metrics={}, isotropy={}, timing={})
 
 
-def test_a_reserved_run_is_claimed_and_executed_here(store: Store, config: Make) -> None:
+def test_a_reserved_run_is_claimed_and_executed_here(store, config):
     first, second = store.create([config(), config(seed=1)], claim="shell")
     row = execute(store, first, train=fake_training.train)
     assert (row.status, row.owner, row.attempt) == ("finished", "shell", 1)
@@ -46,9 +45,7 @@ def test_a_reserved_run_is_claimed_and_executed_here(store: Store, config: Make)
         ("return", "failed", "RuntimeError", "without an ending", "log"),
     ],
 )
-def test_each_exception_has_its_ending(
-    local: Store, config: Make, does: str, status: str, error: str | None, message: str, advice: str
-) -> None:
+def test_each_exception_has_its_ending(local, config, does, status, error, message, advice):
     (run_id,) = local.create([config(does)])
     row = execute(local, run_id, train=fake_training.train)
     assert row.status == status
@@ -59,7 +56,7 @@ def test_each_exception_has_its_ending(
     assert "Traceback" in (local.folder_of(run_id) / "worker.log").read_text()
 
 
-def test_torchs_ways_to_run_out_of_memory() -> None:
+def test_torchs_ways_to_run_out_of_memory():
     class OutOfMemoryError(RuntimeError):
         """Has the name of torch's."""
 
@@ -86,7 +83,7 @@ def test_torchs_ways_to_run_out_of_memory() -> None:
     assert explain(ValueError()).message == "no message"
 
 
-def test_an_interrupt_stops_the_run_and_is_passed_on(local: Store, config: Make) -> None:
+def test_an_interrupt_stops_the_run_and_is_passed_on(local, config):
     def train(config: RunConfig, emit: Callable[[Event], None], *_: object) -> None:
         emit(Checkpointed(step=8, epoch=1, path="c"))
         raise KeyboardInterrupt
@@ -98,7 +95,7 @@ def test_an_interrupt_stops_the_run_and_is_passed_on(local: Store, config: Make)
     assert local.events(run_id)[-1][1]["step"] == 8
 
 
-def test_a_stop_request_arrives_soon_and_heartbeats_continue(local: Store, config: Make) -> None:
+def test_a_stop_request_arrives_soon_and_heartbeats_continue(local, config):
     took: list[float] = []
 
     def train(config: RunConfig, emit: Callable[[Event], None], should_stop: Callable[[], bool], *_: object) -> None:
@@ -124,7 +121,7 @@ def test_a_stop_request_arrives_soon_and_heartbeats_continue(local: Store, confi
     within(0.4, arriving)
 
 
-def test_a_run_that_was_given_up_stops_writing(local: Store, config: Make) -> None:
+def test_a_run_that_was_given_up_stops_writing(local, config):
     from isoviz.events import Lost
 
     (run_id,) = local.create([config()])
@@ -164,7 +161,7 @@ def fat(number: int) -> Event:
     return Entered(phase="training", detail=f"{number:04d}" + "x" * 20_000)
 
 
-def test_a_full_disk_ends_the_run_instead_of_hanging(local: Store, config: Make) -> None:
+def test_a_full_disk_ends_the_run_instead_of_hanging(local, config):
     def train(config: RunConfig, emit: Callable[[Event], None], *_: object) -> None:
         for number in range(100_000):
             emit(fat(number))
@@ -186,7 +183,7 @@ def test_a_full_disk_ends_the_run_instead_of_hanging(local: Store, config: Make)
     within(5, ending)
 
 
-def test_a_disk_that_was_full_for_a_while_costs_nothing(local: Store, config: Make) -> None:
+def test_a_disk_that_was_full_for_a_while_costs_nothing(local, config):
     (run_id,) = local.create([config()])
     local.claim("me", "cpu")
     free = fill_disk(local)
@@ -207,9 +204,7 @@ def test_a_disk_that_was_full_for_a_while_costs_nothing(local: Store, config: Ma
     assert [e["detail"][:4] for _, e in local.events(run_id)[:-1]] == [f"{n:04d}" for n in range(40)]
 
 
-def test_a_checkpoint_waits_until_its_past_is_written(
-    local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkpoint_waits_until_its_past_is_written(local, config, monkeypatch):
     """A run killed after a checkpoint resumes behind it: what was not written by then would be lost."""
     append, written = local.append, threading.Event()
     monkeypatch.setattr(local, "append", lambda *given, **named: (written.wait(), append(*given, **named))[1])
@@ -228,9 +223,7 @@ def test_a_checkpoint_waits_until_its_past_is_written(
     assert at_checkpoint == [30]
 
 
-def test_a_second_stop_interrupts_a_run_of_the_command_line(
-    local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_stop_interrupts_a_run_of_the_command_line(local, config, monkeypatch):
     monkeypatch.setattr("isoviz.runs.store.REPEAT_SECONDS", 0.0)
     (run_id,) = local.create([config()])
 

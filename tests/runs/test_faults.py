@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,21 +25,19 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 
 @pytest.mark.nightly
-def test_killed_command_is_resumed_at_once_to_the_same_numbers(local: Store, expected: list[dict[str, Any]]) -> None:
+def test_killed_command_is_resumed_at_once_to_the_same_numbers(local, expected):
     outcome = faults.killed_commands(local, METHOD, 1, expected, random.Random(1))
     assert outcome.same and outcome.faults, outcome
 
 
 @pytest.mark.parametrize("with_worker", [pytest.param(False, marks=pytest.mark.nightly), True])
-def test_killed_apps_and_workers_cost_no_number(
-    local: Store, expected: list[dict[str, Any]], with_worker: bool
-) -> None:
+def test_killed_apps_and_workers_cost_no_number(local, expected, with_worker):
     outcome = faults.killed_app(local, METHOD, expected, random.Random(1), with_worker=with_worker)
     assert outcome.same and outcome.faults, outcome
 
 
 @pytest.mark.nightly
-def test_crashed_server_costs_no_event(expected: list[dict[str, Any]]) -> None:
+def test_crashed_server_costs_no_event(expected):
     with Server(installed(), free_port()) as server:
         store = Store(server.create("faults"))
         outcome = faults.crashed_server(server, store, METHOD, expected, random.Random(1))
@@ -48,7 +45,7 @@ def test_crashed_server_costs_no_event(expected: list[dict[str, Any]]) -> None:
     assert outcome.same and outcome.faults, outcome
 
 
-def test_two_apps_and_four_workers_share_a_queue(store: Store, tmp_path: Path) -> None:
+def test_two_apps_and_four_workers_share_a_queue(store, tmp_path):
     counts = faults.share_queue(store, 30, tmp_path)
     assert counts["owners"] >= 2
     assert (counts["finished"], counts["lost"], counts["doubled"]) == (30, 0, 0)

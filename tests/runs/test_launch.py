@@ -30,7 +30,6 @@ from isoviz.runs.execution import execute, explain
 from isoviz.runs.launch import LostProcessError
 from isoviz.runs.store import Store
 from isoviz.training.batches import EpochBatches
-from tests.tiny import TinyModels
 
 TEST = "PYTEST_CURRENT_TEST"
 CPU = Devices((Slot("cpu", "CPU", 2**33),), bf16=False, cores=4)
@@ -49,7 +48,7 @@ GPUS = Devices(tuple(Slot(f"cuda:{index}", "GPU", 2**33) for index in range(2)),
         ({"accelerate_config": "/nowhere.yaml"}, CPU, "accelerate_config", "no file"),
     ],
 )
-def test_a_launch_that_cannot_start_is_refused(requested: dict, devices: Devices, field: str, words: str) -> None:
+def test_a_launch_that_cannot_start_is_refused(requested, devices, field, words):
     with pytest.raises(InputError, match=words) as refused:
         launch.resolve(requested, devices)
     assert refused.value.field == field
@@ -66,13 +65,13 @@ def test_a_launch_that_cannot_start_is_refused(requested: dict, devices: Devices
         ("a: [", "cannot be read as YAML"),
     ],
 )
-def test_a_file_that_describes_no_launch_is_refused(tmp_path: Path, text: str, words: str) -> None:
+def test_a_file_that_describes_no_launch_is_refused(tmp_path, text, words):
     (tmp_path / "launch.yaml").write_text(text)
     with pytest.raises(InputError, match=words):
         launch.resolve({"accelerate_config": str(tmp_path / "launch.yaml")}, CPU)
 
 
-def test_a_file_that_the_browser_may_not_read_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_the_browser_may_not_read_is_refused(tmp_path):
     (tmp_path / "shared").mkdir()
     (tmp_path / "launch.yaml").write_text("distributed_type: MULTI_CPU\nnum_processes: 2\n")
     allowed_paths.restrict_to(lambda: Roots((tmp_path / "shared",)))
@@ -85,7 +84,7 @@ def test_a_file_that_the_browser_may_not_read_is_refused(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("rows", "bucketed"), [(64, False), (61, True), (65, True)])
-def test_the_processes_share_each_batch(rows: int, bucketed: bool) -> None:
+def test_the_processes_share_each_batch(rows, bucketed):
     lengths = np.arange(rows) % 17
     whole = EpochBatches(lengths, 8, 3, bucketed, (0, 3))
     batches = list(whole._batches())
@@ -113,9 +112,7 @@ def test_the_processes_share_each_batch(rows: int, bucketed: bool) -> None:
         ([], LostProcessError, "was killed"),
     ],
 )
-def test_the_first_failure_of_a_process_is_that_of_the_run(
-    tmp_path: Path, errors: list[BaseException], kind: type[BaseException], words: str
-) -> None:
+def test_the_first_failure_of_a_process_is_that_of_the_run(tmp_path, errors, kind, words):
     for rank, error in enumerate(errors):
         (tmp_path / launch.FAILURE.format(rank)).write_text(json.dumps(to_json(error)))
     failure = launch._failure(tmp_path, 1)
@@ -149,9 +146,7 @@ def launched(
     return run
 
 
-def test_the_ranks_of_an_outer_launch_stay_outside(
-    launched: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_ranks_of_an_outer_launch_stay_outside(launched, monkeypatch):
     for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):
         monkeypatch.setenv(name, "0")
     _, environment = launched(RunConfig(processes=2))
@@ -179,9 +174,7 @@ def test_a_file_starts_as_many_processes_as_it_says(
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_two_processes_are_stopped_and_resumed_with_fsdp(
-    tmp_path: Path, tiny_models: TinyModels, cola: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_processes_are_stopped_and_resumed_with_fsdp(tmp_path, tiny_models, cola, monkeypatch):
     monkeypatch.setenv("RANK", "0")  # as in a job of Kubeflow
     config = RunConfig.checked(
         model=str(tiny_models("bert")), task="glue/cola", data=str(cola), method="istar", batch_size=16, epochs=12,
@@ -214,7 +207,7 @@ def test_two_processes_are_stopped_and_resumed_with_fsdp(
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_killed_process_ends_the_run(tmp_path: Path, cola: Path, tiny_models: TinyModels) -> None:
+def test_a_killed_process_ends_the_run(tmp_path, cola, tiny_models):
     config = RunConfig.checked(
         model=str(tiny_models("bert")), task="glue/cola", data=str(cola), batch_size=16, epochs=900, precision="no",
         threads=1, processes=2,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -27,9 +26,7 @@ def server() -> Iterator[tuple[Server, int]]:
         yield started, port
 
 
-def test_a_store_over_tls_with_a_password_file(
-    server: tuple[Server, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_store_over_tls_with_a_password_file(server, tmp_path, monkeypatch, capfd):
     started, port = server
     passwords = tmp_path / "passwords"
     passwords.write_text(f"localhost:{port}:runs:isoviz:{PASSWORD}\n")
@@ -54,7 +51,7 @@ def test_a_store_over_tls_with_a_password_file(
     assert PASSWORD not in "".join(capfd.readouterr())
 
 
-def test_no_message_holds_the_password(server: tuple[Server, int]) -> None:
+def test_no_message_holds_the_password(server):
     _, port = server
     for url in (
         f"postgresql://isoviz:{PASSWORD}@localhost:{port}/nowhere",

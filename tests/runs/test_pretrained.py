@@ -48,9 +48,7 @@ def finished(tmp_path: Path, tiny_models: TinyModels, cola: Path, monkeypatch: p
     return run_id
 
 
-def test_the_same_logits_without_isoviz(
-    finished: str, cola: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_same_logits_without_isoviz(finished, cola, tmp_path, capsys):
     out = tmp_path / "model"
     assert main(["runs", "save-model", finished, "--out", str(out), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["folder"] == str(out)
@@ -79,7 +77,7 @@ def test_the_same_logits_without_isoviz(
     assert "is not empty" in capsys.readouterr().err
 
 
-def test_a_run_without_weights_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_without_weights_is_refused(tmp_path, capsys):
     (run_id,) = Store(tmp_path).create([RunConfig.checked(model="demo/tiny-bert", task="demo/acceptability")])
     words = ["runs", "save-model", run_id, "--store", str(tmp_path), "--out", str(tmp_path / "out")]
     assert main(words) == 2

@@ -6,20 +6,17 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import psutil
 import pytest
 
 from isoviz.jobs.processes import Worker, environment, is_alive
-from isoviz.runs.runner import POLL_SECONDS, Runner
-from isoviz.runs.store import Store
-from tests.runs.conftest import Make, Start, Workers
+from isoviz.runs.runner import POLL_SECONDS
 from tests.runs.fake_training import FAKE
 from tests.runs.observing import LONG, ended, gone, kinds, posix, until, within
 
 
-def test_a_ready_spare_begins_a_run_at_once(runner: Runner, local: Store, config: Make, my_workers: Workers) -> None:
+def test_a_ready_spare_begins_a_run_at_once(runner, local, config, my_workers):
     def spare_is_ready() -> bool:
         logs = [path.read_text() for path in (local.folder / "logs").glob("prepared-*.log")]
         return any(f"spare {spare.pid} is ready" in log for spare in my_workers() for log in logs)
@@ -39,9 +36,7 @@ def test_a_ready_spare_begins_a_run_at_once(runner: Runner, local: Store, config
     within(0.5, slower_part)
 
 
-def test_a_spare_exits_when_no_one_launches_runs(
-    runner: Runner, local: Store, config: Make, my_workers: Workers
-) -> None:
+def test_a_spare_exits_when_no_one_launches_runs(runner, local, config, my_workers):
     runner.expect()
     until(lambda: len(my_workers()) == 1)
     runner._slots[0].prepared._expected_until = 0.0
@@ -51,9 +46,7 @@ def test_a_spare_exits_when_no_one_launches_runs(
     until(lambda: len(my_workers()) == 1)  # after one run there may be more
 
 
-def test_two_slots_run_two_at_once_and_see_their_device(
-    start_runner: Start, local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_slots_run_two_at_once_and_see_their_device(start_runner, local, config, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
     start_runner("cuda:0", "cuda:1")
     ids = local.create([config(seed=n, params=LONG) for n in range(2)])
@@ -80,7 +73,7 @@ time.sleep(600)
 
 
 @posix
-def test_a_spare_exits_when_its_parent_is_killed(tmp_path: Path) -> None:
+def test_a_spare_exits_when_its_parent_is_killed(tmp_path):
     parent = subprocess.Popen(
         [sys.executable, "-c", SPARE, str(tmp_path / "log"), FAKE], stdout=subprocess.PIPE, text=True
     )
@@ -92,7 +85,7 @@ def test_a_spare_exits_when_its_parent_is_killed(tmp_path: Path) -> None:
     until(lambda: all(gone(pid) for pid in pids))
 
 
-def test_a_spare_has_its_own_process_group(tmp_path: Path) -> None:
+def test_a_spare_has_its_own_process_group(tmp_path):
     spare = Worker(FAKE, "cpu", tmp_path / "log")
     try:
         if sys.platform != "win32":
@@ -108,9 +101,7 @@ def test_a_spare_has_its_own_process_group(tmp_path: Path) -> None:
     ("slot", "visible", "expected"),
     [("cpu", "0,1", ""), ("cuda:1", None, "1"), ("cuda:1", "5, 7", "7"), ("mps", None, None)],
 )
-def test_a_worker_sees_its_own_device_only(
-    slot: str, visible: str | None, expected: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_sees_its_own_device_only(slot, visible, expected, monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)

@@ -63,7 +63,7 @@ def store(postgres: Address, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.nightly
-def test_runs_survive_a_killed_process_and_a_restart_and_none_runs_twice(store: Store) -> None:
+def test_runs_survive_a_killed_process_and_a_restart_and_none_runs_twice(store):
     steady, victim, stubborn = store.create(
         [RunConfig(params=params, seed=seed) for seed, params in enumerate([TOLD, TOLD, {"does": "ignore everything"}])]
     )
@@ -98,9 +98,7 @@ def test_runs_survive_a_killed_process_and_a_restart_and_none_runs_twice(store: 
     assert len(store.events_of_kind(victim, Resumed)) == 3
 
 
-def test_options_and_stores_that_a_cluster_cannot_use(
-    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_options_and_stores_that_a_cluster_cannot_use(store, tmp_path, capsys, monkeypatch):
     import ray
 
     def unreachable(*_: object, **__: object) -> None:
@@ -115,7 +113,7 @@ def test_options_and_stores_that_a_cluster_cannot_use(
 
 
 @pytest.mark.nightly
-def test_a_run_waits_in_the_queue_until_a_task_begins(store: Store) -> None:
+def test_a_run_waits_in_the_queue_until_a_task_begins(store):
     first, second = store.create([RunConfig(params=LONG, seed=seed) for seed in range(2)])
     with Head(cpus=1) as head, submitting(store, head):
         until(lambda: "stepped" in kinds(store, first))

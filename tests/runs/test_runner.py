@@ -6,13 +6,10 @@ import pytest
 from sqlalchemy import text
 
 from isoviz.runs.identity import owner_of
-from isoviz.runs.runner import Runner
-from isoviz.runs.store import Store
-from tests.runs.conftest import Make, Start
 from tests.runs.observing import LONG, ended, gone, kinds, posix, until
 
 
-def test_a_run_goes_from_queued_to_finished(runner: Runner, local: Store, config: Make) -> None:
+def test_a_run_goes_from_queued_to_finished(runner, local, config):
     first, second = local.create([config(), config(seed=1)])
     row = ended(local, first)
     assert (row.status, row.device, row.owner, row.attempt) == ("finished", "cpu", owner_of("cpu"), 1)
@@ -25,7 +22,7 @@ def test_a_run_goes_from_queued_to_finished(runner: Runner, local: Store, config
     assert runner.is_alive
 
 
-def test_an_exception_is_reported_and_the_next_run_starts(runner: Runner, local: Store, config: Make) -> None:
+def test_an_exception_is_reported_and_the_next_run_starts(runner, local, config):
     failed, after = local.create([config("raise"), config()])
     row = ended(local, failed)
     assert row.status == "failed"
@@ -40,9 +37,7 @@ def test_an_exception_is_reported_and_the_next_run_starts(runner: Runner, local:
 
 @posix
 @pytest.mark.parametrize(("does", "message"), [("die", "killed by SIGKILL"), ("exit", "exit code 3")])
-def test_a_vanished_worker_is_lost_and_the_next_run_starts(
-    runner: Runner, local: Store, config: Make, does: str, message: str
-) -> None:
+def test_a_vanished_worker_is_lost_and_the_next_run_starts(runner, local, config, does, message):
     vanished, after = local.create([config(does), config()])
     row = ended(local, vanished)
     assert row.status == "lost"
@@ -54,7 +49,7 @@ def test_a_vanished_worker_is_lost_and_the_next_run_starts(
 
 
 @posix
-def test_a_worker_that_does_not_exit_frees_the_slot(runner: Runner, local: Store, config: Make) -> None:
+def test_a_worker_that_does_not_exit_frees_the_slot(runner, local, config):
     lingering, after = local.create([config("linger"), config()])
     row = ended(local, lingering)
     assert row.status == "finished"
@@ -63,7 +58,7 @@ def test_a_worker_that_does_not_exit_frees_the_slot(runner: Runner, local: Store
     assert gone(row.pid)
 
 
-def test_a_worker_that_cannot_begin_leaves_its_reason(start_runner: Start, local: Store, config: Make) -> None:
+def test_a_worker_that_cannot_begin_leaves_its_reason(start_runner, local, config):
     (run_id,) = local.create([config()])
     start_runner(train="tests.runs.no_such_module:train")
     row = ended(local, run_id)
@@ -74,7 +69,7 @@ def test_a_worker_that_cannot_begin_leaves_its_reason(start_runner: Start, local
     until(lambda: log.exists() and "No module named 'tests.runs.no_such_module'" in log.read_text())
 
 
-def test_a_store_that_refuses_events_ends_the_run(runner: Runner, local: Store, config: Make) -> None:
+def test_a_store_that_refuses_events_ends_the_run(runner, local, config):
     with local._database.writing() as connection:
         refuse = "SELECT RAISE(ABORT, 'refused')"
         when = "WHEN NEW.body LIKE '%stepped%'"

@@ -10,26 +10,24 @@ import pytest
 from isoviz.devices import visible
 from isoviz.jobs.processes import Process
 from isoviz.runs.recovery import end, lost
-from isoviz.runs.store import Store
-from tests.runs.conftest import Make, Start
 from tests.runs.observing import PATIENCE, ended, posix, until
 
 
-def test_runs_of_more_processes_than_gpus_are_left_to_others(start_runner: Start, local: Store, config: Make) -> None:
+def test_runs_of_more_processes_than_gpus_are_left_to_others(start_runner, local, config):
     wide, narrow = local.create([config(processes=3), config(processes=2)])
     start_runner("cuda:0", "cuda:1")
     assert ended(local, narrow).status == "finished"
     assert local.get(wide).status == "queued"
 
 
-def test_a_process_sees_the_devices_of_its_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_sees_the_devices_of_its_slots(monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert visible(["cuda:2", "cuda:0"]) == "2,0"
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5, 7,GPU-3f")
     assert visible(["cuda:2", "cuda:0"]) == "GPU-3f,5"
 
 
-def test_the_runner_gives_a_run_of_two_processes_both_slots(start_runner: Start, local: Store, config: Make) -> None:
+def test_the_runner_gives_a_run_of_two_processes_both_slots(start_runner, local, config):
     beside, wide, after = local.create([config("finish when told"), config(processes=2), config()])
     start_runner("cuda:0", "cuda:1")
     until(lambda: local.get(wide).status == "running")
@@ -40,9 +38,7 @@ def test_the_runner_gives_a_run_of_two_processes_both_slots(start_runner: Start,
 
 
 @pytest.mark.parametrize("by_user", [True, False])
-def test_a_wide_run_that_ends_while_it_waits_holds_no_slot(
-    start_runner: Start, local: Store, config: Make, by_user: bool
-) -> None:
+def test_a_wide_run_that_ends_while_it_waits_holds_no_slot(start_runner, local, config, by_user):
     beside, wide, after = local.create([config("finish when told"), config(processes=2), config()])
     start_runner("cuda:0", "cuda:1")
     until(lambda: local.get(wide).status == "running")
@@ -53,9 +49,7 @@ def test_a_wide_run_that_ends_while_it_waits_holds_no_slot(
 
 
 @posix
-def test_a_worker_that_does_not_die_delays_no_other_slot(
-    start_runner: Start, local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_does_not_die_delays_no_other_slot(start_runner, local, config, monkeypatch):
     stuck, beside, after = local.create([config("ignore everything"), config("finish when told"), config()])
     dead, kill = threading.Event(), Process.kill
 
@@ -77,7 +71,7 @@ def test_a_worker_that_does_not_die_delays_no_other_slot(
     assert ended(local, stuck).status == "stopped"
 
 
-def test_slots_in_use_before_a_restart_are_no_others(start_runner: Start, local: Store, config: Make) -> None:
+def test_slots_in_use_before_a_restart_are_no_others(start_runner, local, config):
     beside, wide = local.create([config("finish when told"), config("finish when told", processes=2)])
     first = start_runner("cuda:0", "cuda:1", "cuda:2")
     until(lambda: local.folder_of(wide).joinpath("ran").exists())

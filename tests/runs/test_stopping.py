@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import time
 
-import pytest
-
 from isoviz.runs import runner as running
-from isoviz.runs.runner import Runner
-from isoviz.runs.store import Signals, Store
-from tests.runs.conftest import Make
+from isoviz.runs.store import Signals
 from tests.runs.observing import LONG, PATIENCE, ended, finish, gone, kinds, posix, until, within
 
 
-def test_a_good_worker_stops_by_itself_with_a_checkpoint(
-    runner: Runner, local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_good_worker_stops_by_itself_with_a_checkpoint(runner, local, config, monkeypatch):
     # A worker that a busy machine holds up would be killed, as it should; how soon it stops is measured.
     assert running.STOP_SECONDS > 1.0
     monkeypatch.setattr(running, "STOP_SECONDS", PATIENCE)
@@ -33,9 +27,7 @@ def test_a_good_worker_stops_by_itself_with_a_checkpoint(
     within(1.0, stopping)
 
 
-def test_a_worker_that_is_saving_gets_the_time(
-    runner: Runner, local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_is_saving_gets_the_time(runner, local, config, monkeypatch):
     assert running.STOP_SECONDS < 3.0 < running.SAVE_SECONDS
     # The runner's clock without the machine's: patient until it knows of the saving, then out of patience for all others.
     monkeypatch.setattr(running, "STOP_SECONDS", PATIENCE)
@@ -62,9 +54,7 @@ def test_a_worker_that_is_saving_gets_the_time(
     assert local.events(run_id)[-1][1]["forced"] is False
 
 
-def test_a_slow_step_gets_the_time_it_needs(
-    runner: Runner, local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_step_gets_the_time_it_needs(runner, local, config, monkeypatch):
     monkeypatch.setattr(running, "STOP_SECONDS", 0.0)  # no grace period beyond the current step
     (run_id,) = local.create([config("step slowly")])
     until(lambda: local.signals(run_id).step_seconds == 600.0)
@@ -77,9 +67,7 @@ def test_a_slow_step_gets_the_time_it_needs(
     assert (ending["step"], ending["forced"]) == (5, False)
 
 
-def test_a_second_stop_waits_for_no_step(
-    runner: Runner, local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_stop_waits_for_no_step(runner, local, config, monkeypatch):
     monkeypatch.setattr("isoviz.runs.store.REPEAT_SECONDS", 0.0)
     (run_id,) = local.create([config("step slowly")])
     until(lambda: local.signals(run_id).step_seconds == 600.0)
@@ -91,7 +79,7 @@ def test_a_second_stop_waits_for_no_step(
 
 
 @posix
-def test_stop_reaches_the_whole_group_within_two_seconds(runner: Runner, local: Store, config: Make) -> None:
+def test_stop_reaches_the_whole_group_within_two_seconds(runner, local, config):
     def stopping() -> float:
         deaf, after = local.create([config("ignore everything"), config()])
         pids_file = local.folder_of(deaf) / "pids"

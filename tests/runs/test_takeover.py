@@ -7,14 +7,10 @@ from itertools import pairwise
 
 import psutil
 
-from isoviz.runs.store import Store
-from tests.runs.conftest import App, Make, Start, Workers
 from tests.runs.observing import TOLD, ended, finish, gone, kinds, posix, until, within
 
 
-def test_closing_leaves_the_worker_and_ends_the_spare(
-    start_runner: Start, local: Store, config: Make, my_workers: Workers
-) -> None:
+def test_closing_leaves_the_worker_and_ends_the_spare(start_runner, local, config, my_workers):
     (run_id,) = local.create([config(params=TOLD)])
 
     def closing() -> float:
@@ -41,9 +37,7 @@ def test_closing_leaves_the_worker_and_ends_the_spare(
 
 
 @posix
-def test_a_run_survives_its_app_and_is_adopted(
-    app: App, start_runner: Start, local: Store, config: Make, my_workers: Workers
-) -> None:
+def test_a_run_survives_its_app_and_is_adopted(app, start_runner, local, config, my_workers):
     other = app()
     long, deaf, after = local.create([config(params=TOLD), config("ignore everything"), config()])
     until(lambda: "stepped" in kinds(local, long))
@@ -74,7 +68,7 @@ def test_a_run_survives_its_app_and_is_adopted(
 
 
 @posix
-def test_two_apps_run_each_run_once_and_one_takes_over(app: App, local: Store, config: Make) -> None:
+def test_two_apps_run_each_run_once_and_one_takes_over(app, local, config):
     first, _second = app(), app()
     ids = local.create([config(seed=n, params={"does": "finish", "seconds": 0.2}) for n in range(5)])
     rows = [ended(local, run_id) for run_id in ids]

@@ -5,15 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import psutil
 import pytest
 
 from isoviz.runs import planning
 from isoviz.runs.execution import DEFAULT_TRAIN
-from isoviz.runs.store import Store
-from tests.runs.conftest import Start, Workers
 from tests.runs.observing import ended, until
 
 READY = """
@@ -36,7 +33,7 @@ print("\\n".join(sorted(set(sys.modules) - before)))
 
 
 @pytest.mark.slow
-def test_a_spare_has_imported_what_a_run_needs(tmp_path: Path) -> None:
+def test_a_spare_has_imported_what_a_run_needs(tmp_path):
     done = subprocess.run([sys.executable, "-c", READY, str(tmp_path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     late = done.stdout.split()
@@ -46,9 +43,7 @@ def test_a_spare_has_imported_what_a_run_needs(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="prlimit")
 @pytest.mark.parametrize("megabytes", [4])
-def test_memory_too_short_to_load_ends_in_a_status_with_advice(
-    start_runner: Start, local: Store, my_workers: Workers, megabytes: int
-) -> None:
+def test_memory_too_short_to_load_ends_in_a_status_with_advice(start_runner, local, my_workers, megabytes):
     """The spare has imported everything and may use this much more memory."""
     configs = planning.expand(["demo/tiny-bert"], ["demo/acceptability"], [("istar", {})], [0], epochs=1, max_train=64)
     start_runner(train=DEFAULT_TRAIN).expect()

@@ -92,7 +92,7 @@ def test_mean_and_sample_deviation(values, mean, sd):
 
 @pytest.mark.parametrize("alpha", [0.05, 0.01, 0.1])
 @pytest.mark.parametrize("rows", [3, 6, 8, 12, 500])
-def test_one_row_less_is_not_significant(rows: int, alpha: float) -> None:
+def test_one_row_less_is_not_significant(rows, alpha):
     p_of = {k: stats.binomtest(k, k, 0.5).pvalue for k in range(1, rows + 1)}  # all discordant rows favour one model
     significant = [k for k, p in p_of.items() if p < alpha]
     smallest = power.smallest_difference(rows, alpha)
@@ -100,7 +100,7 @@ def test_one_row_less_is_not_significant(rows: int, alpha: float) -> None:
 
 
 @pytest.mark.parametrize("rows", [3, 12, 200])
-def test_the_smallest_correlation_has_p_of_alpha(rows: int) -> None:
+def test_the_smallest_correlation_has_p_of_alpha(rows):
     smallest = power.smallest_correlation(rows)
     assert smallest is not None
     rng = np.random.default_rng(rows)

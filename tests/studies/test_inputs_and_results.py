@@ -34,8 +34,6 @@ def test_arguments_are_restored_without_this_machines_folders(tmp_path):
     sizes = Inputs.read(max_train=800, learning_rate=1e-4, epochs=None)
     assert sizes.words() == ["--max-train", "800", "--lr", "0.0001"]
     assert set(sizes.given()) == {"max_train", "learning_rate"}
-    with pytest.raises(TypeError, match="no settings of a study: ..warmup"):
-        Inputs.read(warmup=0.1)
     assert Inputs().words() == []
     assert Inputs.read().given() == {}
 

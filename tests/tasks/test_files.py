@@ -143,7 +143,7 @@ def test_a_line_that_is_not_json_is_named(tmp_path):
     write(tmp_path, ".jsonl", train=frame(), validation=frame())
     lines = (tmp_path / "train.jsonl").read_text().splitlines()
     (tmp_path / "train.jsonl").write_text("\n".join([*lines[:3], '{"sentence": "cut off', *lines[3:]]))
-    with pytest.raises(DataError, match=r"train.jsonl cannot be read as JSON lines: line 4 is not JSON"):
+    with pytest.raises(DataError, match=r"train.jsonl cannot be read as JSON lines: line 4 is not a JSON object"):
         tasks.load(COLA, tmp_path)
 
 

@@ -48,7 +48,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub
     datasets.enable_progress_bars()
 
 
-def test_vectors_and_texts_of_a_split(hub: LoopbackHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_and_texts_of_a_split(hub, tmp_path, monkeypatch):
     read = vectors.read(NAME, Columns(points="embedding"))
     np.testing.assert_array_equal(read.points, POINTS)
     assert read.columns["label"].tolist() == [0, 1] * 10
@@ -64,9 +64,7 @@ def test_vectors_and_texts_of_a_split(hub: LoopbackHub, tmp_path: Path, monkeypa
     assert caught.value.field == "vectors" and "\n" not in str(caught.value)
 
 
-def test_a_name_reads_no_folder_of_the_server(
-    hub: LoopbackHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_reads_no_folder_of_the_server(hub, tmp_path, monkeypatch):
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "train.csv").write_text("text\nsecret one\nsecret two\n")
     (tmp_path / "cwd" / "lab" / "own").mkdir(parents=True)

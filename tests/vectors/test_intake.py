@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -28,9 +26,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("header", CASES)
-def test_the_columns_say_whether_a_table_holds_texts(
-    header: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_columns_say_whether_a_table_holds_texts(header, tmp_path, monkeypatch):
     row, kind = CASES[header]
     (tmp_path / "a.csv").write_text("\n".join([header, *(row.format(index) for index in range(5))]))
     calls = []
@@ -40,7 +36,7 @@ def test_the_columns_say_whether_a_table_holds_texts(
     assert len(calls) == 1
 
 
-def test_labels_and_pairs_are_added_to_a_stored_set(tmp_path: Path) -> None:
+def test_labels_and_pairs_are_added_to_a_stored_set(tmp_path):
     lines = tmp_path / "t.txt"
     lines.write_text("\n".join(f"text {row}" for row in range(4)))
     base = intake.import_file(ImportRequest("either", str(lines))).key
@@ -70,7 +66,7 @@ def test_labels_and_pairs_are_added_to_a_stored_set(tmp_path: Path) -> None:
         intake.import_file(ImportRequest(base="0" * 32, beside=str(tmp_path / "labels.csv")))
 
 
-def test_a_summary_names_the_dimensions_and_those_that_look_like_something_else(tmp_path: Path) -> None:
+def test_a_summary_names_the_dimensions_and_those_that_look_like_something_else(tmp_path):
     points = np.random.default_rng(0).normal(size=(40, 3))
     table = pd.DataFrame(points, columns=["x0", "x1", "x2"]).assign(fold_start=range(100, 140))
     table.to_csv(tmp_path / "a.csv", index=False)

@@ -74,7 +74,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_every_format_gives_the_same_vectors(tmp_path: Path, name: str) -> None:
+def test_every_format_gives_the_same_vectors(tmp_path, name):
     path = tmp_path / name
     WRITERS[name](path)
     read = vectors.read(path)
@@ -85,7 +85,7 @@ def test_every_format_gives_the_same_vectors(tmp_path: Path, name: str) -> None:
         assert {column: read.columns[column].tolist() for column in read.columns} == KNOWN
 
 
-def test_columns_by_name_and_by_pattern(tmp_path: Path) -> None:
+def test_columns_by_name_and_by_pattern(tmp_path):
     frame = pd.DataFrame({"title": KNOWN["text"], "kind": KNOWN["label"], "year": range(12), **DIMENSIONS})
     frame.to_csv(tmp_path / "a.csv", index=False)
     by_pattern = vectors.read(tmp_path / "a.csv", Columns(points="x*", text="title", label="kind"))
@@ -96,9 +96,7 @@ def test_columns_by_name_and_by_pattern(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".safetensors"])
-def test_a_large_file_is_mapped_and_kept_by_its_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
-) -> None:
+def test_a_large_file_is_mapped_and_kept_by_its_place(tmp_path, monkeypatch, suffix):
     path = tmp_path / f"a{suffix}"
     WRITERS[path.name](path)
     monkeypatch.setattr("isoviz.tables.arrays.MAP_ABOVE", 64)
@@ -119,7 +117,7 @@ def test_a_large_file_is_mapped_and_kept_by_its_place(
     np.testing.assert_array_equal(vectors.load(key).points, POINTS)
 
 
-def test_pairs_are_similarities_or_relevance_by_their_columns(tmp_path: Path) -> None:
+def test_pairs_are_similarities_or_relevance_by_their_columns(tmp_path):
     WRITERS["a.csv"](tmp_path / "a.csv")
     pd.DataFrame({"left": ["t0", "t1", "t2"], "right": ["t3", "t4", "t5"], "score": [0.1, 0.5, 1]}).to_csv(
         tmp_path / "pairs.csv", index=False
@@ -133,7 +131,7 @@ def test_pairs_are_similarities_or_relevance_by_their_columns(tmp_path: Path) ->
     assert vectors.read(tmp_path / "a.csv", relations=tmp_path / "qrels.tsv").relation == "relevance"
 
 
-def test_ids_keep_their_zeros(tmp_path: Path) -> None:
+def test_ids_keep_their_zeros(tmp_path):
     (tmp_path / "a.csv").write_text("ID,x,y\n01,1,2\n1,2,3\n001,4,9\n")
     assert vectors.read(tmp_path / "a.csv").columns["id"].tolist() == ["01", "1", "001"]
     (tmp_path / "pairs.csv").write_text("left,right,score\n01,1,1\n1,001,2\n01,001,3\n")
@@ -143,14 +141,14 @@ def test_ids_keep_their_zeros(tmp_path: Path) -> None:
     assert vectors.read(tmp_path / "b.csv", Columns(id="Code")).columns["id"].tolist() == ["01", "1"]
 
 
-def test_labels_may_be_missing(tmp_path: Path) -> None:
+def test_labels_may_be_missing(tmp_path):
     (tmp_path / "a.csv").write_text("label,group,x,y\n1,a,1,2\n,,2,3\n0,b,4,9\n")
     columns = vectors.read(tmp_path / "a.csv").columns
     assert columns.isna().sum().tolist() == [1, 1]
     assert columns["label"].dropna().tolist() == [1, 0] and columns["label"].dtype.kind == "i"
 
 
-def test_a_set_is_kept_by_its_content(tmp_path: Path) -> None:
+def test_a_set_is_kept_by_its_content(tmp_path):
     WRITERS["fixed.parquet"](tmp_path / "fixed.parquet")
     read = vectors.read(tmp_path / "fixed.parquet")
     key = vectors.keep(read)
@@ -166,7 +164,7 @@ def test_a_set_is_kept_by_its_content(tmp_path: Path) -> None:
         vectors.load(key)
 
 
-def test_texts_are_lines_or_a_column(tmp_path: Path) -> None:
+def test_texts_are_lines_or_a_column(tmp_path):
     (tmp_path / "a.txt").write_text("one\n\n two \nthree", encoding="utf-8")
     assert vectors.read_texts(tmp_path / "a.txt").columns["text"].tolist() == ["one", "two", "three"]
     pd.DataFrame({"review": KNOWN["text"], "label": KNOWN["label"], "stars": range(12)}).assign(
@@ -191,9 +189,7 @@ FRACTIONS = np.random.default_rng(0).normal(size=(20, 3)).round(4)
 
 @pytest.mark.parametrize("above", [0, 10**9], ids=["whole", "streamed"])
 @pytest.mark.parametrize("separator", [",", ";"])
-def test_a_file_without_a_header_keeps_its_first_vector(
-    tmp_path: Path, separator: str, above: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_without_a_header_keeps_its_first_vector(tmp_path, separator, above, monkeypatch):
     monkeypatch.setattr(table_columns, "STREAM_ABOVE", above)
     rows = [separator.join(map(str, row)) for row in FRACTIONS]
     path = write_csv(tmp_path / "a.csv", "", [row.replace(".", ",") for row in rows] if separator == ";" else rows)
@@ -204,7 +200,7 @@ def test_a_file_without_a_header_keeps_its_first_vector(
 
 
 @pytest.mark.parametrize("kind", ["number", "label", "time", "scale"])
-def test_a_column_unlike_a_dimension_is_named(tmp_path: Path, kind: str) -> None:
+def test_a_column_unlike_a_dimension_is_named(tmp_path, kind):
     odd = {"number": range(20), "label": [row % 2 for row in range(20)], "time": np.linspace(0.1, 0.9, 20)}
     odd["scale"] = 1e6 * FRACTIONS[::-1, 0]
     rows = [",".join(map(str, [value, *row])) for value, row in zip(odd[kind], FRACTIONS, strict=True)]
@@ -224,7 +220,7 @@ def test_a_column_unlike_a_dimension_is_named(tmp_path: Path, kind: str) -> None
         assert vectors.read(path).d == 4  # a dimension that is always 0
 
 
-def test_labels_ids_and_texts_stay_as_they_are_written(tmp_path: Path) -> None:
+def test_labels_ids_and_texts_stay_as_they_are_written(tmp_path):
     rows = [f"{row},5;{row},50;0{row % 2};{row % 2};0,1;x{row}" for row in range(9)] + ["1,0;4;1;1;1,5;x9"]
     path = write_csv(tmp_path / "a.csv", "id;text;label;group;a;b", rows)
     content = vectors.read_texts(path).columns
@@ -253,7 +249,7 @@ FOURS = np.random.default_rng(1).normal(size=(20, 4)).round(4)
 
 
 @pytest.mark.parametrize("kind", WRITTEN)
-def test_a_vector_in_one_cell_is_read_beside_an_id_of_another_name(tmp_path: Path, kind: str) -> None:
+def test_a_vector_in_one_cell_is_read_beside_an_id_of_another_name(tmp_path, kind):
     rows = [f"{100 + place},{WRITTEN[kind](row.tolist())}" for place, row in enumerate(FOURS)]
     read = vectors.read(_cells(tmp_path / "a.csv", "item,content", rows))
     np.testing.assert_allclose(read.points, FOURS, rtol=1e-6)
@@ -272,9 +268,7 @@ def test_a_vector_in_one_cell_is_read_beside_an_id_of_another_name(tmp_path: Pat
         ("[[0.1, 0.2], [0.3, 0.4]]", "it holds lists of lists"),
     ],
 )
-def test_ids_are_never_measured_in_place_of_vectors_that_cannot_be_read(
-    tmp_path: Path, cell: str, problem: str
-) -> None:
+def test_ids_are_never_measured_in_place_of_vectors_that_cannot_be_read(tmp_path, cell, problem):
     rows = [f'{row},{row % 3},"{cell}"' for row in range(9)]
     for header in ("user_id,item_id,embedding", "item,number,embedding"):
         path = _cells(tmp_path / "a.csv", header, rows)
@@ -289,12 +283,12 @@ def test_ids_are_never_measured_in_place_of_vectors_that_cannot_be_read(
 @pytest.mark.parametrize(
     "text", ["['calm']", "[Verse 1]", "48.1,11.6", "1,234,567", "2020-01-02", "call 030 123 45 67"]
 )
-def test_text_that_begins_like_a_vector_stays_text(tmp_path: Path, text: str) -> None:
+def test_text_that_begins_like_a_vector_stays_text(tmp_path, text):
     rows = [f'"{text}",{row[0]},{row[1]}' for row in FOURS]
     assert vectors.read(_cells(tmp_path / "a.csv", "said,x,y", rows)).facts["dimensions"] == ["x", "y"]
 
 
-def test_bad_rows_are_counted_and_left_out_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_rows_are_counted_and_left_out_on_request(tmp_path, monkeypatch):
     rows = [*FOURS.tolist()]
     rows[4], rows[9], rows[12] = [None], None, [1.0, float("nan"), 2.0, 3.0]
     names = [f"t{row}" for row in range(20)]
@@ -322,7 +316,7 @@ def test_bad_rows_are_counted_and_left_out_on_request(tmp_path: Path, monkeypatc
     assert (read.n, read.columns["label"][3]) == (19, "t4")
 
 
-def test_the_first_line_of_labels_is_a_row_or_a_header_by_their_number(tmp_path: Path) -> None:
+def test_the_first_line_of_labels_is_a_row_or_a_header_by_their_number(tmp_path):
     np.save(tmp_path / "a.npy", POINTS)
     for content in ("\n".join(KNOWN["label"]), "kind\n" + "\n".join(KNOWN["label"]), "\n".join(["0", "1"] * 6)):
         (tmp_path / "labels.tsv").write_text(content)
@@ -344,7 +338,7 @@ def test_the_first_line_of_labels_is_a_row_or_a_header_by_their_number(tmp_path:
 
 @pytest.mark.parametrize("above", [0, 10**9], ids=["streamed", "whole"])
 @pytest.mark.parametrize("kind", ["R", "Excel", "tabs"])
-def test_tables_of_r_and_excel(tmp_path: Path, kind: str, above: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_of_r_and_excel(tmp_path, kind, above, monkeypatch):
     monkeypatch.setattr(table_columns, "STREAM_ABOVE", above)
     with_commas = [[str(value).replace(".", ",") for value in row] for row in FOURS.tolist()]
     lines = {

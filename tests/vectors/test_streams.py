@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +70,7 @@ def streamed(monkeypatch: pytest.MonkeyPatch) -> None:
         (".tsv", columns),
     ],
 )
-def test_the_vectors_match_the_whole_table(
-    ending: str, make: Callable[[], pa.Table], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_vectors_match_the_whole_table(ending, make, tmp_path, monkeypatch):
     path = write(tmp_path, ending, make())
     streamed = reading.array(path)
     assert isinstance(streamed, np.memmap)
@@ -84,7 +81,7 @@ def test_the_vectors_match_the_whole_table(
     np.testing.assert_array_equal(streamed.astype(np.float32), POINTS)
 
 
-def test_an_empty_first_batch_hides_no_others(tmp_path: Path, streamed: None) -> None:
+def test_an_empty_first_batch_hides_no_others(tmp_path, streamed):
     schema = lists().schema
     with pa.OSFile(str(tmp_path / "a.arrow"), "wb") as sink, pa.ipc.new_stream(sink, schema) as stream:
         stream.write_batch(pa.RecordBatch.from_pylist([], schema=schema))
@@ -116,17 +113,13 @@ def _changed(value: float | None, kind: Any = float) -> pa.Table:
         (".csv", pa.table({"text": ["a"] * N}), "no column of lists and no column of numbers"),
     ],
 )
-def test_a_fault_in_a_late_batch_has_its_row_and_column(
-    ending: str, table: pa.Table, message: str, tmp_path: Path
-) -> None:
+def test_a_fault_in_a_late_batch_has_its_row_and_column(ending, table, message, tmp_path):
     with pytest.raises(InputError, match=message):
         reading.array(write(tmp_path, ending, table), field="in")
 
 
 @pytest.mark.usefixtures("streamed")
-def test_measure_and_transform_stream_a_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_measure_and_transform_stream_a_table(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(profile, "STREAM_ABOVE", 100)
     monkeypatch.setattr(transform, "STREAM_ABOVE", 100)
     path = write(tmp_path, ".parquet", lists())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,7 +39,7 @@ def codes_of(n: int, groups: int = 12) -> NDArray[np.int64]:
 
 
 @pytest.mark.parametrize("groups", [12, 3])
-def test_values_without_a_group_are_those_of_the_other_rows(groups: int) -> None:
+def test_values_without_a_group_are_those_of_the_other_rows(groups):
     points, codes = cloud(500), codes_of(500, groups)
     if groups == 3:  # one group has all of the highest pairs
         points[codes == 2] += 100
@@ -55,7 +54,7 @@ def test_values_without_a_group_are_those_of_the_other_rows(groups: int) -> None
             assert found.without[name][group] == pytest.approx(getattr(metrics, name)(rest)), name
 
 
-def test_errors_agree_with_the_intervals_of_the_project() -> None:
+def test_errors_agree_with_the_intervals_of_the_project():
     points, codes = cloud(400), codes_of(400, 40)
     found = measured(points, codes)
     expected = metrics.isoscore_interval(points, codes)
@@ -66,7 +65,7 @@ def test_errors_agree_with_the_intervals_of_the_project() -> None:
     assert 0.7 < reach / ((level.high - level.low) / 2) < 1.4
 
 
-def test_the_product_of_covariances_is_the_mean_over_distinct_rows() -> None:
+def test_the_product_of_covariances_is_the_mean_over_distinct_rows():
     generator = np.random.default_rng(0)
     x = generator.normal(size=(8, 3)) + 1
     y = 0.5 * x + generator.normal(size=(8, 3))
@@ -76,7 +75,7 @@ def test_the_product_of_covariances_is_the_mean_over_distinct_rows() -> None:
 
 
 @pytest.mark.parametrize("d", [5, 300])  # also more dimensions than twice the rows
-def test_distances_are_unbiased_and_without_a_group_those_of_the_other_rows(d: int) -> None:
+def test_distances_are_unbiased_and_without_a_group_those_of_the_other_rows(d):
     codes = codes_of(120)
     x, y = cloud(120, d), 1.3 * cloud(120, d, seed=1) + 0.2
     found, rest = squared_distances(x, y, codes), codes != 3
@@ -86,7 +85,7 @@ def test_distances_are_unbiased_and_without_a_group_those_of_the_other_rows(d: i
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.9])
-def test_distances_of_one_population_are_zero_on_average(shared: float) -> None:
+def test_distances_of_one_population_are_zero_on_average(shared):
     """Also where the rows of the two sets are not independent of each other."""
     generator = np.random.default_rng(1)
     values: dict[str, list[float]] = {"mean_shift": [], "covariance_distance": []}
@@ -99,7 +98,7 @@ def test_distances_of_one_population_are_zero_on_average(shared: float) -> None:
         assert abs(np.mean(found)) < 3.5 * np.std(found) / np.sqrt(len(found))
 
 
-def test_known_changes_are_found_at_their_size() -> None:
+def test_known_changes_are_found_at_their_size():
     points = cloud(400, 16)
     before = drift.baseline(points)
     widths = np.linspace(2, 0.5, 16)
@@ -121,7 +120,7 @@ def test_known_changes_are_found_at_their_size() -> None:
 
 
 @pytest.mark.parametrize("paired", [False, True])
-def test_unchanged_populations_seldom_count_as_changed(paired: bool) -> None:
+def test_unchanged_populations_seldom_count_as_changed(paired):
     """With tolerances of 0, at most 5 % of draws; of 100, more than 12 would be three standard deviations."""
     generator = np.random.default_rng(11)
     judged: dict[str, float | None] = dict.fromkeys(OF_SETS - {"rogue_share", "hubness"}, 0.0)
@@ -146,22 +145,20 @@ def test_unchanged_populations_seldom_count_as_changed(paired: bool) -> None:
         (0.0, 0.0, 0.0, "within tolerance"),
     ],
 )
-def test_a_change_must_lie_beyond_the_tolerance_with_its_whole_interval(
-    change: float, error: float, tolerance: float, outcome: str
-) -> None:
+def test_a_change_must_lie_beyond_the_tolerance_with_its_whole_interval(change, error, tolerance, outcome):
     found = drift._drift("mean_cosine", (0.5, 0.5 + change, change, error), 3.0, {"mean_cosine": tolerance})
     assert found.outcome == outcome
     assert (found.low, found.high) == pytest.approx((change - 3 * error, change + 3 * error))
 
 
-def test_what_is_not_known_passes_unless_strict() -> None:
+def test_what_is_not_known_passes_unless_strict():
     result = drift.check(cloud(60, seed=1), drift.baseline(cloud(60)))
     assert result.with_outcome("changed") == [] and result.with_outcome("cannot tell")
     assert result.ok() and not result.ok(strict=True)
     assert len(result.notes()) >= len(result.with_outcome("cannot tell"))
 
 
-def test_only_named_measures_decide_and_fewer_make_intervals_shorter() -> None:
+def test_only_named_measures_decide_and_fewer_make_intervals_shorter():
     before, other = drift.baseline(cloud()), cloud(seed=1) + 3
     one = drift.check(other, before, fail_on={"hubness": 50.0})
     assert one.ok() and {drift.outcome for drift in one.drifts} == {"not judged", "within tolerance"}
@@ -181,7 +178,7 @@ def unmoved(result: drift.Check) -> bool:
     return all(same[one.measure] - 1e-9 < one.low <= one.high <= same[one.measure] for one in result.drifts)
 
 
-def test_ids_pair_rows_in_any_order_and_make_intervals_shorter() -> None:
+def test_ids_pair_rows_in_any_order_and_make_intervals_shorter():
     points, ids = cloud(), [f"t{row}" for row in range(120)]
     before = drift.baseline(points, ids=ids)
     order = np.random.default_rng(2).permutation(120)
@@ -195,7 +192,7 @@ def test_ids_pair_rows_in_any_order_and_make_intervals_shorter() -> None:
             assert one.high - one.low < 0.3 * (other.high - other.low)
 
 
-def test_precision_and_type_of_the_numbers_do_not_matter() -> None:
+def test_precision_and_type_of_the_numbers_do_not_matter():
     points = cloud()
     before = drift.baseline(points)
     single = drift.check(points.astype(np.float32), before, same_rows=True)
@@ -205,7 +202,7 @@ def test_precision_and_type_of_the_numbers_do_not_matter() -> None:
     assert isoviz.check(tensor, isoviz.baseline(tensor), same_rows=True).drifts == single.drifts
 
 
-def test_large_sets_are_sampled_and_compared_on_equally_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_sets_are_sampled_and_compared_on_equally_many_rows(monkeypatch):
     points = cloud(2_600)
     monkeypatch.setattr(drift, "MOST_ROWS", 200)
     before = drift.baseline(points)
@@ -217,7 +214,7 @@ def test_large_sets_are_sampled_and_compared_on_equally_many_rows(monkeypatch: p
     assert len(drift.baseline(np.random.default_rng(0).normal(size=(50, 40_000)).astype(np.float32)).ids) == 40
 
 
-def test_few_rows_of_many_dimensions_leave_measures_out() -> None:
+def test_few_rows_of_many_dimensions_leave_measures_out():
     before = drift.baseline(cloud(80, 200))
     assert {"effective_rank", "rogue_share"} == before.missing.keys()
     result = drift.check(cloud(80, 200, seed=1), before)
@@ -235,7 +232,7 @@ def by_name(result: drift.Check) -> dict[str, drift.Drift]:
 
 
 @pytest.mark.parametrize("kept", [100, 400])
-def test_rows_in_another_order_change_although_the_set_does_not(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_in_another_order_change_although_the_set_does_not(kept, monkeypatch):
     points = cloud(400)
     monkeypatch.setattr(drift, "MOST_ROWS", kept)
     result = drift.check(points[np.random.default_rng(0).permutation(400)], drift.baseline(points), same_rows=True)
@@ -245,7 +242,7 @@ def test_rows_in_another_order_change_although_the_set_does_not(kept: int, monke
 
 
 @pytest.mark.parametrize("noise", [0.02, 1.0])
-def test_agreement_is_that_of_numpy_and_scipy(noise: float) -> None:
+def test_agreement_is_that_of_numpy_and_scipy(noise):
     old = cloud(300).astype(np.float32).astype(float)
     new = old @ ortho_group.rvs(8, random_state=0) + noise * np.random.default_rng(4).normal(size=old.shape)
     new = new.astype(np.float32).astype(float)
@@ -262,7 +259,7 @@ def test_agreement_is_that_of_numpy_and_scipy(noise: float) -> None:
     assert found["row_cosine"].high == pytest.approx(found["row_cosine"].after + reach, rel=1e-3)
 
 
-def test_intervals_of_cosines_stay_within_their_range() -> None:
+def test_intervals_of_cosines_stay_within_their_range():
     points = np.random.default_rng(0).normal(size=(40, 2)) * [1, 0.02] + [1.5, 0]
     before = drift.baseline(points)
     result = drift.check(points[::-1], before, same_rows=True)
@@ -283,7 +280,7 @@ CANARIES = {
 
 @pytest.mark.parametrize(("verdict", "change"), CANARIES.items(), ids=CANARIES)
 @pytest.mark.parametrize("kept", [12, 400])
-def test_a_few_paired_rows_tell_whether_the_model_is_the_same(verdict: str, change: Any, kept: int) -> None:
+def test_a_few_paired_rows_tell_whether_the_model_is_the_same(verdict, change, kept):
     points = np.random.default_rng(5).normal(size=(kept, 64))
     before = drift.baseline(points, ids=range(kept))
     result = drift.check(change(points[:12]), before, ids=range(12))
@@ -294,7 +291,7 @@ def test_a_few_paired_rows_tell_whether_the_model_is_the_same(verdict: str, chan
 
 
 @pytest.mark.parametrize(("change", "outcome"), [(0.3, "within tolerance"), (-0.3, "changed"), (-0.01, "cannot tell")])
-def test_search_fails_unless_a_fall_beyond_the_named_margin_is_excluded(change: float, outcome: str) -> None:
+def test_search_fails_unless_a_fall_beyond_the_named_margin_is_excluded(change, outcome):
     points, draw = cloud(), np.random.default_rng(0).uniform(0.3, 0.7, size=(50, 3))
     old = {f"q{row}": tuple(values) for row, values in enumerate(draw.tolist())}
     noise = 0.05 * (change == -0.01) * np.random.default_rng(1).normal(size=draw.shape)
@@ -312,7 +309,7 @@ def test_search_fails_unless_a_fall_beyond_the_named_margin_is_excluded(change: 
 # ------------------------------------------------------------------------------------------------------------- files
 
 
-def test_a_baseline_survives_its_file(tmp_path: Path) -> None:
+def test_a_baseline_survives_its_file(tmp_path):
     before = drift.baseline(cloud(), ids=range(120))
     before.write(tmp_path / "before.json")
     read = drift.Baseline.read(tmp_path / "before.json")
@@ -333,7 +330,7 @@ DAMAGED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("change", DAMAGED.values(), ids=DAMAGED)
-def test_a_damaged_baseline_is_refused_in_one_line(change: dict[str, Any], tmp_path: Path) -> None:
+def test_a_damaged_baseline_is_refused_in_one_line(change, tmp_path):
     body = json.loads(drift.baseline(cloud()).model_dump_json()) | change
     (tmp_path / "before.json").write_text(json.dumps(body))
     with pytest.raises(InputError) as error:
@@ -368,7 +365,7 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("points", "options", "field"), BAD.values(), ids=BAD)
-def test_bad_input_names_its_field(points: Any, options: dict[str, Any], field: str) -> None:
+def test_bad_input_names_its_field(points, options, field):
     with pytest.raises(InputError) as error:
         drift.check(points, drift.baseline(cloud(), ids=range(120)), **options)
     assert error.value.field == field and "\n" not in str(error.value)

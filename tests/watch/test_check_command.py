@@ -38,9 +38,7 @@ WRITERS: dict[str, Callable[[Matrix, Path], Any]] = {
 
 
 @pytest.mark.parametrize("suffix", WRITERS)
-def test_a_file_is_saved_and_compared(
-    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_is_saved_and_compared(suffix, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name, points in (("before", cloud()), ("same", cloud()), ("moved", cloud(1) + 3)):
         WRITERS[suffix](points, Path(f"{name}{suffix}"))
@@ -60,9 +58,7 @@ def test_a_file_is_saved_and_compared(
     assert [one["measure"] for one in document["drifts"] if one["outcome"] == "changed"] == ["mean_shift"]
 
 
-def test_rows_are_paired_by_number_or_by_a_named_column_and_strict_fails_on_doubt(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_are_paired_by_number_or_by_a_named_column_and_strict_fails_on_doubt(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     np.save("a.npy", cloud())
     np.save("b.npy", cloud(1))
@@ -79,9 +75,7 @@ def test_rows_are_paired_by_number_or_by_a_named_column_and_strict_fails_on_doub
     assert main(by_id) == 1  # not paired, so that a change cannot be excluded
 
 
-def test_search_is_judged_by_the_relevance_of_documents_to_queries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_search_is_judged_by_the_relevance_of_documents_to_queries(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     points = cloud(n=120)
     points[:40] = points[40:80] + 0.3 * cloud(2, 40)
@@ -105,9 +99,7 @@ def test_search_is_judged_by_the_relevance_of_documents_to_queries(
     assert "ndcg10, recall10, mrr left out: the baseline was saved with pairs" in capsys.readouterr().err
 
 
-def test_five_rows_print_their_cosines(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_five_rows_print_their_cosines(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     np.save("a.npy", cloud(n=5))
     np.save("b.npy", cloud(n=5)[::-1])
@@ -118,7 +110,7 @@ def test_five_rows_print_their_cosines(
     assert "row cosine" in " ".join(capsys.readouterr().out.split())
 
 
-def test_arrays_need_neither_torch_nor_pandas(tmp_path: Path) -> None:
+def test_arrays_need_neither_torch_nor_pandas(tmp_path):
     np.save(tmp_path / "a.npy", cloud())
     script = (
         "import sys; from isoviz.__main__ import main\n"
@@ -155,9 +147,7 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Callabl
     return lambda *options: pytester.runpytest_inprocess("-p", "isoviz.pytest_plugin", *options)
 
 
-def test_the_fixture_saves_passes_and_fails_in_one_sentence(
-    suite: Callable[..., pytest.RunResult], pytester: pytest.Pytester
-) -> None:
+def test_the_fixture_saves_passes_and_fails_in_one_sentence(suite, pytester):
     missing = suite()
     missing.assert_outcomes(failed=2)
     missing.stdout.fnmatch_lines(["*--isoviz-update*"])
@@ -175,9 +165,7 @@ def test_the_fixture_saves_passes_and_fails_in_one_sentence(
     suite().assert_outcomes(passed=2)
 
 
-def test_bad_input_fails_in_one_line_and_doubt_warns(
-    suite: Callable[..., pytest.RunResult], pytester: pytest.Pytester
-) -> None:
+def test_bad_input_fails_in_one_line_and_doubt_warns(suite, pytester):
     suite("--isoviz-update").assert_outcomes(passed=2)
     np.save(pytester.path / "vectors.npy", cloud(n=30))
     frame(cloud(1)).drop(columns="id").to_parquet(pytester.path / "vectors.parquet")

@@ -168,7 +168,7 @@ def in_lightning(watch: Watch, kind: str, rows: list[dict[str, Any]], folder: Pa
 
 
 @pytest.mark.parametrize("kind", nightly.cases(["collapsing", "healthy"], always=["collapsing"]))
-def test_transformers(kind: str, rows: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_transformers(kind, rows, tmp_path):
     watch = Watch(on_collapse="log", **OPTIONS)
     trainer = in_transformers(watch, kind, rows, tmp_path)
     assert (watch.alarm is None) == (kind == "healthy"), watch.alarm
@@ -179,7 +179,7 @@ def test_transformers(kind: str, rows: list[dict[str, Any]], tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("kind", nightly.cases(["collapsing", "healthy"], always=["collapsing"]))
-def test_sentence_transformers(kind: str, tmp_path: Path) -> None:
+def test_sentence_transformers(kind, tmp_path):
     watch = Watch(on_collapse="stop", **OPTIONS)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -191,7 +191,7 @@ def test_sentence_transformers(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", nightly.cases(["collapsing", "healthy"], always=["collapsing"]))
-def test_lightning(kind: str, rows: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_lightning(kind, rows, tmp_path):
     watch = Watch(on_collapse="log", **OPTIONS)
     trainer = in_lightning(watch, kind, rows, tmp_path)
     assert (watch.alarm is None) == (kind == "healthy"), watch.alarm
@@ -203,9 +203,7 @@ def sizes(watch: Watch) -> set[int]:
     return {len(rows) for rows in watch._rows}
 
 
-def test_transformers_with_accumulation_evaluation_and_half_precision(
-    rows: list[dict[str, Any]], tmp_path: Path
-) -> None:
+def test_transformers_with_accumulation_evaluation_and_half_precision(rows, tmp_path):
     watch = Watch(on_collapse="log", store=tmp_path / "watched.jsonl", **OPTIONS)
     more = {"gradient_accumulation_steps": 2, "eval_strategy": "steps", "eval_steps": 5, "bf16": True, "max_steps": 20}
     trainer = in_transformers(watch, "healthy", rows, tmp_path, **more)
@@ -217,7 +215,7 @@ def test_transformers_with_accumulation_evaluation_and_half_precision(
     assert [line.step for line in training.all_of(trainings.Measured)] == [10, 20]
 
 
-def test_only_the_first_of_several_processes_writes(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_only_the_first_of_several_processes_writes(rows, tmp_path):
     class Second:
         is_world_process_zero = False
         global_step = 1
@@ -228,7 +226,7 @@ def test_only_the_first_of_several_processes_writes(rows: list[dict[str, Any]], 
     assert watch.file is None and not (tmp_path / "watched").exists()
 
 
-def test_a_loss_that_runs_the_model_in_parts(tmp_path: Path) -> None:
+def test_a_loss_that_runs_the_model_in_parts(tmp_path):
     """Cached losses first run the model without gradients, then again in small parts inside the backward pass."""
     from sentence_transformers.sentence_transformer.losses import CachedMultipleNegativesRankingLoss
 
@@ -239,7 +237,7 @@ def test_a_loss_that_runs_the_model_in_parts(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_accelerate_with_accumulation_evaluation_and_half_precision(rows: list[dict[str, Any]]) -> None:
+def test_accelerate_with_accumulation_evaluation_and_half_precision(rows):
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState
 
@@ -269,7 +267,7 @@ def test_accelerate_with_accumulation_evaluation_and_half_precision(rows: list[d
 
 
 @pytest.mark.nightly
-def test_lightning_with_accumulation_validation_and_half_precision(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_lightning_with_accumulation_validation_and_half_precision(rows, tmp_path):
     loggers = pytest.importorskip("lightning.pytorch.loggers")
     watch = Watch(on_collapse="log", store=tmp_path / "watched.jsonl", **OPTIONS)
     logger = loggers.CSVLogger(tmp_path, "csv", "one")
@@ -282,7 +280,7 @@ def test_lightning_with_accumulation_validation_and_half_precision(rows: list[di
     assert (training.state(), training.step, training.started.layer) == ("ended", 20, "encoder.bert (BertModel)")
 
 
-def test_loggers_receive_the_measures(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_loggers_receive_the_measures(rows, tmp_path):
     from transformers import Trainer, TrainerCallback, TrainingArguments
 
     received: list[dict[str, Any]] = []
@@ -299,7 +297,7 @@ def test_loggers_receive_the_measures(rows: list[dict[str, Any]], tmp_path: Path
     assert "isotropy/isoscore_unbiased" in received[0]
 
 
-def test_the_evaluator() -> None:
+def test_the_evaluator():
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer import modules
 
@@ -315,7 +313,7 @@ def test_the_evaluator() -> None:
         isoviz.IsotropyEvaluator(["a", "a"])
 
 
-def test_an_encoder_decoder_is_read_at_its_encoder() -> None:
+def test_an_encoder_decoder_is_read_at_its_encoder():
     from transformers import AutoModelForSeq2SeqLM
 
     model = AutoModelForSeq2SeqLM.from_pretrained(str(demo.bundled_model_dir("demo/tiny-bart"))).train()
@@ -331,7 +329,7 @@ def test_an_encoder_decoder_is_read_at_its_encoder() -> None:
     assert torch.cosine_similarity(watch._fresh, expected.detach()).min() > 0.9  # they differ by dropout
 
 
-def test_pooling_ignores_padding(rows: list[dict[str, Any]]) -> None:
+def test_pooling_ignores_padding(rows):
     model = Encoder("healthy").eval()  # two forward passes agree
     batch = {name: torch.tensor([row[name] for row in rows[:8]]) for name in rows[0]}
     watch = Watch(pooling="mean")
@@ -346,7 +344,7 @@ def test_pooling_ignores_padding(rows: list[dict[str, Any]]) -> None:
     assert torch.allclose(last._fresh, states[torch.arange(8), ends].detach(), atol=1e-6)
 
 
-def test_an_unknown_layer_names_those_nearby() -> None:
+def test_an_unknown_layer_names_those_nearby():
     with pytest.raises(
         InputError, match=r"layer 'bert.encoder.layer.9' is not in this model; for example: bert.encoder"
     ):
@@ -355,7 +353,7 @@ def test_an_unknown_layer_names_those_nearby() -> None:
         Watch().attach(torch.nn.Linear(2, 2))
 
 
-def test_a_hook_that_never_fires_is_reported_once(rows: list[dict[str, Any]]) -> None:
+def test_a_hook_that_never_fires_is_reported_once(rows):
     model = Encoder("healthy").train()
     model.unused = torch.nn.Linear(2, 2)
     watch = Watch(layer="unused")
@@ -366,7 +364,7 @@ def test_a_hook_that_never_fires_is_reported_once(rows: list[dict[str, Any]]) ->
     assert len(caught) == 1
 
 
-def test_a_classifier_is_tested_for_alike_vectors_only() -> None:
+def test_a_classifier_is_tested_for_alike_vectors_only():
     from transformers import AutoModelForSequenceClassification
 
     watch = Watch()
@@ -378,7 +376,7 @@ def test_a_classifier_is_tested_for_alike_vectors_only() -> None:
     assert list(watch._test.tests) == ["alike", "few"]
 
 
-def test_several_processes_cannot_stop_one_of_them() -> None:
+def test_several_processes_cannot_stop_one_of_them():
     class Arguments:
         world_size = 2
 

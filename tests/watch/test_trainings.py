@@ -103,7 +103,6 @@ def test_a_half_written_last_line_is_left_out(tmp_path: Path) -> None:
     [
         (lambda lines: [lines[0], b"{broken", *lines[1:]], "line 2"),
         (lambda lines: [lines[0], b'{"kind": "ended", "time": 1, "step": "x"}', *lines[1:]], "line 2"),
-        (lambda lines: [*lines, lines[0]], "a second training begins"),
         (lambda lines: [b"\xff\xfe", *lines], "is not a watched training"),
         (lambda lines: lines * 9, "is larger than"),
     ],

@@ -12,7 +12,7 @@ from isoviz import metrics, tasks
 from isoviz.errors import InputError
 from isoviz.events import Started
 from isoviz.runs.comparisons import wording
-from isoviz.runs.comparisons.setups import METHOD, Factor, SideBySide, check_comparable, side_by_side
+from isoviz.runs.comparisons.setups import METHOD, Factor, SideBySide, side_by_side
 from isoviz.runs.comparisons.table import Arm, Comparison, Excluded, Part, Table
 from isoviz.runs.rows import RunRow
 from isoviz.statistics import groups, intervals, mean_sd, power, two_samples
@@ -54,40 +54,32 @@ def compare(
         InputError: an invalid name, or nothing to compare.
     """
     if not 0 < alpha < 1:
-        raise InputError(f"alpha: must be between 0 and 1 (got {alpha:g})", field="alpha")
+        raise InputError.at("alpha", f"must be between 0 and 1 (got {alpha:g})")
     factor = Factor.named(by, rows)
-    check_comparable(factor, rows)
+    if not rows:
+        raise InputError.at("id", "no runs to compare")
+    if len({factor.key(row.config) for row in rows}) < 2:
+        only = factor.label(rows[0].config)
+        raise InputError.at("by", f"all of these runs have the same {factor.name}: {only}")
     parts = [_scored(part, factor, metric, baseline, started or {}) for part in side_by_side(rows, factor, started)]
     if baseline is not None and not any(arm.is_baseline for part in parts for arm in part.arms):
         labels = dict.fromkeys(arm.label for part in parts for arm in part.arms)
-        raise InputError(f"baseline: no runs of '{baseline}' here (these are: {', '.join(labels)})", field="baseline")
+        raise InputError.at("baseline", f"no runs of '{baseline}' here (these are: {', '.join(labels)})")
     baselines = [next((arm for arm in part.arms if arm.is_baseline), _NO_BASELINE) for part in parts]
-    p_values = [
-        {arm.label: _p(arm, base, factor.pairs) for arm in part.arms if not arm.is_baseline}
-        for part, base in zip(parts, baselines, strict=True)
+    pairs = [(part, arm, base) for part, base in zip(parts, baselines, strict=True) for arm in part.arms]
+    pairs = [pair for pair in pairs if not pair[1].is_baseline]
+    p_values = [_p(arm, base, factor.pairs) for _, arm, base in pairs]
+    adjusted = two_samples.holm(p_values).tolist() if p_values else []
+    tests = sum(not math.isnan(p) for p in p_values)
+    comparisons: dict[int, list[Comparison]] = {}
+    for (part, arm, base), *p in zip(pairs, p_values, adjusted, strict=True):
+        compared = _comparison(arm, base, factor.pairs, (p[0], p[1]), tests, alpha, part.scale)
+        comparisons.setdefault(id(part), []).append(compared)
+    lettered = [
+        _lettered(part, factor.pairs, alpha).model_copy(update={"comparisons": comparisons.get(id(part), [])})
+        for part in parts
     ]
-    every = [p for of_part in p_values for p in of_part.values()]
-    adjusted = iter(two_samples.holm(every).tolist() if every else [])
-    tests = sum(not math.isnan(p) for p in every)
-    return Table(
-        by=by,
-        alpha=alpha,
-        tests=tests,
-        parts=[
-            _lettered(part, factor.pairs, alpha).model_copy(
-                update={
-                    "comparisons": [
-                        _comparison(
-                            arm, base, factor.pairs, (p_of[arm.label], next(adjusted)), tests, alpha, part.scale
-                        )
-                        for arm in part.arms
-                        if not arm.is_baseline
-                    ]
-                }
-            )
-            for part, base, p_of in zip(parts, baselines, p_values, strict=True)
-        ],
-    )
+    return Table(by=by, alpha=alpha, tests=tests, parts=lettered)
 
 
 def _scored(
@@ -128,13 +120,13 @@ def _metric(rows: Sequence[RunRow], requested: str | None) -> str:
     task_entry = tasks.catalogue().get(task)
     if requested is None:
         if task_entry is None and not reported:
-            raise InputError(f"metric: no run on {task} has finished", field="metric")
+            raise InputError.at("metric", f"no run on {task} has finished")
         return task_entry.primary if task_entry else next(iter(reported))
     measures = [slug for slug, measure in metrics.catalogue().items() if measure.in_runs]
     if requested in reported or requested in measures or (task_entry is not None and requested in task_entry.metrics):
         return requested
     allowed = ", ".join([*(reported or (task_entry.metrics if task_entry else ())), *measures])
-    raise InputError(f"metric: runs on {task} have no '{requested}' (allowed: {allowed})", field="metric")
+    raise InputError.at("metric", f"runs on {task} have no '{requested}' (allowed: {allowed})")
 
 
 def value_of(row: RunRow, metric: str) -> float | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from isoviz import methods
 from isoviz.config import RunConfig
-from isoviz.errors import DifferentSetupsError, InputError, unknown_name
+from isoviz.errors import DifferentSetupsError, unknown_name
 from isoviz.events import Started
 from isoviz.runs.naming import method_title, parameter_symbols, setting, variant
 from isoviz.runs.rows import RunRow
@@ -212,12 +212,3 @@ def _differing(settings: Collection[Mapping[str, Any]]) -> dict[str, list[str]]:
         for name, every in values.items()
     }
     return {name: distinct for name, distinct in words.items() if len(distinct) > 1}
-
-
-def check_comparable(factor: Factor, rows: Sequence[RunRow]) -> None:
-    """Raise `InputError` if there is nothing to compare."""
-    if not rows:
-        raise InputError("id: no runs to compare", field="id")
-    if len({factor.key(row.config) for row in rows}) < 2:
-        only = factor.label(rows[0].config)
-        raise InputError(f"by: all of these runs have the same {factor.name}: {only}", field="by")

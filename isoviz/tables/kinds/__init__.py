@@ -1,1 +1,1 @@
-"""The formats that can be read, one file each; `isoviz.tables.catalogue` finds them."""
+"""The formats that can be read; `isoviz.tables.catalogue` finds them."""

@@ -137,7 +137,7 @@ def check(
     tolerances = _tolerances(fail_on)
     raw, ids = _checked(points), None if ids is None else list(ids)
     if raw.shape[1] != before.d:
-        raise InputError(f"vectors: {raw.shape[1]} dimensions, where the baseline has {before.d}", field="vectors")
+        raise InputError.at("vectors", f"{raw.shape[1]} dimensions, where the baseline has {before.d}")
     x, y, names = _pairs(raw, before, ids, same_rows)
     codes, paired = _groups(len(x)), same_rows or ids is not None
     old, new = measured(x, codes), measured(y, codes)
@@ -171,7 +171,7 @@ def check(
         del found[name]
     if unjudged := [name for name in tolerances if fail_on is not None and name not in found]:
         why = missing.get(unjudged[0], f"it needs {'pairs' if unjudged[0] in SEARCHES else 'ids or same_rows'}")
-        raise InputError(f"fail_on: {unjudged[0]} cannot be judged: {why}", field="fail_on")
+        raise InputError.at("fail_on", f"{unjudged[0]} cannot be judged: {why}")
     reach = _quantile(sum(name in found for name in tolerances), min(len(x), len(searches or x)))
     drifts = [_drift(name, found[name], reach, tolerances) for name in MEASURES if name in found]
     return Check(
@@ -246,9 +246,9 @@ def _tolerances(fail_on: Mapping[str, float | None] | None) -> dict[str, float |
         if name not in MEASURES:
             raise unknown_name("measure", name, MEASURES, field="fail_on")
         if value is not None and not (math.isfinite(value) and value >= 0):
-            raise InputError(f"fail_on: a tolerance is a number from 0 (got {name}={value:g})", field="fail_on")
+            raise InputError.at("fail_on", f"a tolerance is a number from 0 (got {name}={value:g})")
     if not fail_on:
-        raise InputError("fail_on: name at least one measure", field="fail_on")
+        raise InputError.at("fail_on", "name at least one measure")
     return dict(fail_on)
 
 
@@ -274,11 +274,11 @@ def _pairs(
         return points[draw(len(points), count)], _drawn(raw, chosen), []
     field = "ids" if ids is not None else "same_rows"
     if before.named != (field == "ids") or (ids is not None and same_rows):
-        raise InputError(f"{field}: the baseline was saved with{'' if before.named else 'out'} ids", field=field)
+        raise InputError.at(field, f"the baseline was saved with{'' if before.named else 'out'} ids")
     names = _checked_ids(range(1, len(raw) + 1) if ids is None else ids, len(raw))
     common = before.common({names[row] for row in nonzero}, named=before.named)
     if not common:
-        raise InputError(f"{field}: fewer than half of the baseline's rows are among these", field=field)
+        raise InputError.at(field, "fewer than half of the baseline's rows are among these")
     place = {name: row for row, name in enumerate(names)}
     shared = [before.ids[row] for row in common]
     return points[common], _drawn(raw, np.array([place[name] for name in shared])), shared
@@ -331,12 +331,10 @@ def _checked(points: ArrayLike) -> NDArray[Any]:
     given: Any = points.detach() if is_tensor(points) else points  # type: ignore[union-attr]
     raw: NDArray[Any] = given if isinstance(given, np.ndarray) and given.dtype.kind in "fiu" else as_rows(given)
     if raw.ndim != 2 or raw.shape[1] < 2 or len(raw) < CANARY:
-        raise InputError(
-            f"vectors: expected at least {CANARY} rows and 2 dimensions, got the shape {raw.shape}", field="vectors"
-        )
+        raise InputError.at("vectors", f"expected at least {CANARY} rows and 2 dimensions, got the shape {raw.shape}")
     arrays.check_finite(raw, "vectors")
     if (rows := len(nonzero_rows(raw))) < CANARY:
-        raise InputError(f"vectors: expected at least {CANARY} rows that are not zero, got {rows}", field="vectors")
+        raise InputError.at("vectors", f"expected at least {CANARY} rows that are not zero, got {rows}")
     return raw
 
 
@@ -346,9 +344,9 @@ def _drawn(raw: NDArray[Any], places: NDArray[np.int64]) -> Matrix:
         rows = raw[places].astype("<f4").astype(np.float64)
     bad = ~np.isfinite(rows).all(axis=1)
     if bad.any():
-        raise InputError(f"vectors: row {places[bad.argmax()] + 1} has numbers above 3.4e38", field="vectors")
+        raise InputError.at("vectors", f"row {places[bad.argmax()] + 1} has numbers above 3.4e38")
     if np.all(rows.std(axis=0) <= np.finfo(np.float32).eps * np.abs(rows.mean(axis=0))):  # up to rounding
-        raise InputError("vectors: all rows are identical", field="vectors")
+        raise InputError.at("vectors", "all rows are identical")
     return rows
 
 
@@ -356,8 +354,8 @@ def _checked_ids(ids: Iterable[Any], n: int) -> list[str]:
     """Ids as text: n different ones."""
     names = [str(one) for one in ids]
     if len(names) != n:
-        raise InputError(f"ids: {len(names):,} for {n:,} rows", field="ids")
+        raise InputError.at("ids", f"{len(names):,} for {n:,} rows")
     if len(set(names)) < n:
         twice = next(name for row, name in enumerate(names) if name in names[:row])
-        raise InputError(f"ids: '{shortened(twice)}' is given twice", field="ids")
+        raise InputError.at("ids", f"'{shortened(twice)}' is given twice")
     return names

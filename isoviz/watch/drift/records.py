@@ -79,7 +79,7 @@ class Baseline(_Record):
         try:
             target.write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
         except OSError as error:
-            raise InputError(f"save: '{target}' cannot be written: {error.strerror}", field="save") from None
+            raise InputError.at("save", f"'{target}' cannot be written: {error.strerror}") from None
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Baseline:
