@@ -48,7 +48,7 @@ def files_in(path: str | Path) -> tuple[str, str, str] | None:
     return str(folder / "corpus.jsonl"), str(folder / "queries.jsonl"), str(relevance)
 
 
-def joined(documents: Content, questions: Content, relevance: str | Path | None) -> Content:
+def joined(documents: Content, questions: Content, relevance: str | Path | pairs.Relevance | None) -> Content:
     """One set of documents and questions. Rows without ids are numbered from 1. A question whose id is also a document's gets `q:` before
     it, as all others then do.
 
@@ -69,7 +69,7 @@ def joined(documents: Content, questions: Content, relevance: str | Path | None)
     rated, relation, notes = pairs.read(relevance, columns, prefix=prefix)
     if relation != "relevance":
         raise InputError.at("pairs", "expected columns query, document, relevance")
-    notes = (*documents.notes, *questions.notes, *notes)
+    notes = tuple(dict.fromkeys((*documents.notes, *questions.notes, *notes)))
     every = replace(documents, columns=columns, pairs=rated, relation=relation, labels_first=False, notes=notes)
     if isinstance(every, VectorSet) and isinstance(documents, VectorSet) and isinstance(questions, VectorSet):
         if documents.d != questions.d:
@@ -112,5 +112,5 @@ def told_apart(columns: pd.DataFrame) -> pd.DataFrame:
 def unused_note(names: Collection[str], used: Collection[str]) -> tuple[str, ...]:
     """A sentence on columns that nothing reads."""
     free = [name for name in names if name not in used]
-    could = "name one as the text, the label (classes to judge by) or the group (query or document)"
-    return (f"Columns that are not used: {listed(free, 100)}; you can {could}.",) if free else ()
+    could = "the text, the label (classes, or slices such as areas) or the group (query or document)"
+    return (f"Columns that are not used: {listed(free, 100)}. One could be {could}.",) if free else ()
