@@ -6,7 +6,7 @@ from typing import Final
 
 import streamlit as st
 
-from dashboard.inputs import model_form, set_choice, vectors_form
+from dashboard.inputs import model_form, set_choice, set_sections, vectors_form
 from dashboard.shared import forms, job_progress
 from dashboard.shared.stable import stable
 from isoviz.operations import jobs
@@ -30,8 +30,10 @@ def draw() -> EncoderComparison | None:
         loaded = [texts]
     if source != DEMO and not loaded:
         return None
-    sets = _named(loaded) if source == OWN_VECTORS else _encoded(loaded[0].key if loaded else demo_sets.RETRIEVAL)
-    margin = st.number_input(
+    key = loaded[0].key if loaded else demo_sets.RETRIEVAL
+    sets = _named(loaded) if source == OWN_VECTORS else _encoded(key)
+    margin_column, slices_column, _ = st.columns([1, 1, 2])
+    margin = margin_column.number_input(
         "Margin, points of nDCG@10",
         0.1,
         20.0,
@@ -40,12 +42,20 @@ def draw() -> EncoderComparison | None:
         format="%g",
         key=PREFIX + "margin",
         bind="query-params",
-        width=220,
         help="A loss up to this does no harm. nDCG@10 goes from 0 to 100 points.",
     )
+    slices = set_sections.columns_of(key) if loaded and loaded[0].relation == "relevance" else []
+    by = None
+    if slices:
+        words = (
+            "The change of nDCG@10 in each slice of the questions against the rest. length: quartiles of their texts."
+        )
+        by = slices_column.selectbox(
+            "By slice", slices, index=None, placeholder="none", key=PREFIX + "slice", bind="query-params", help=words
+        )
     if sets is None:
         return None
-    request = jobs.compare_request(sets, margin / 100)
+    request = jobs.compare_request(sets, margin / 100, by)
     if (found := jobs.find_comparison(request)) is not None:
         return found
     state = job_progress.ask(jobs.COMPARE, request)

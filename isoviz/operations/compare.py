@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, Final
 
 from pydantic import BaseModel, Field, JsonValue
@@ -77,10 +79,17 @@ def document(request: CompareRequest) -> dict[str, Any]:
 def measure(request: CompareRequest, progress: Progress = lambda *_: None) -> EncoderComparison:
     """The comparison of a request. Raises `InputError` if it cannot be carried out; fields are those of the request."""
     request.check()
-    try:
+    with naming_relevance():
         return _measured(request, progress)
+
+
+@contextlib.contextmanager
+def naming_relevance() -> Iterator[None]:
+    """Context in which errors of `pairs`, as readers call relevance, name `relevance`."""
+    try:
+        yield
     except InputError as error:
-        if error.field != "pairs":  # as readers call relevance
+        if error.field != "pairs":
             raise
         raise InputError(str(error).replace("pairs", "relevance", 1), field="relevance", advice=error.advice) from None
 

@@ -201,10 +201,11 @@ def measured(points: NDArray[Any], annotations: Annotations, of: Slicing) -> lis
         )
     if annotations.labels is not None:
         places["knn"] = annotations.labels.rows
+    used: dict[str, tuple[NDArray[Any], Codes]] = {}
     for slug, statistic in reading.measure(Image(points), annotations, places).items():
         if isinstance(statistic, Mean) and slug in places and statistic.n == len(places[slug]):
-            units[reading.CATALOGUE[slug].title] = statistic.values, of.codes[places[slug]]
-    return compared(measures | of_units(units, of.names), of.names)
+            used[reading.CATALOGUE[slug].title] = statistic.values, of.codes[places[slug]]
+    return compared(of_units(used, of.names) | measures | of_units(units, of.names), of.names)
 
 
 def _isotropy(x: NDArray[np.float64]) -> dict[str, Estimate]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from isoviz.errors import InputError, listed, shortened
-from isoviz.tables import formats
+from isoviz.tables import catalogue, formats
 from isoviz.vectors.columns import bad_cell
 from isoviz.vectors.sets import Relation
 
@@ -46,7 +46,7 @@ def read(
 
     Args:
         path: a table with `left`, `right` and `score`, or with `query`, `document` and `relevance`; without the last, all are relevant.
-            A `Relevance` names columns of the second.
+            A folder with `qrels`, or a `Relevance` that names columns, is of the second kind.
         columns: columns of the set that the pairs refer to, with `id`.
         prefix: of the questions' ids in the set.
 
@@ -57,7 +57,7 @@ def read(
     if isinstance(path, Relevance):
         given = {name: column for name, column in vars(path).items() if column and name != "file"}
         path = path.file
-    table = formats.read(path, field, {*_SIDES, *map(str.lower, given.values())})
+    table = formats.read(relevance_in(path) or path, field, {*_SIDES, *map(str.lower, given.values())})
     for name, column in given.items():
         if column not in table.column_names:
             has = listed(table.column_names, 120)
@@ -74,6 +74,12 @@ def read(
     called = dict(zip(frame, places, strict=True))
     frame, notes = _matched(frame, columns, field) if relation == "relevance" and "id" in columns else (frame, ())
     return checked(frame, relation, columns, field, called), relation, notes
+
+
+def relevance_in(path: str | Path) -> Path | None:
+    """The table of relevance in a folder as BEIR has it (Thakur et al. 2021): the first of test, dev, validation and train."""
+    files = (Path(path) / "qrels" / f"{split}.tsv" for split in ("test", "dev", "validation", "train"))
+    return None if catalogue.remote(str(path)) is not None else next((file for file in files if file.is_file()), None)
 
 
 def places_of(names: list[str], given: Mapping[str, str]) -> tuple[Relation | None, list[str]]:

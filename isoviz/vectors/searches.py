@@ -27,12 +27,10 @@ _WORDS: Final = {
     **dict.fromkeys(("document", "documents", "doc", "docs", "passage", "passages", "corpus", "d"), DOCUMENT),
 }
 """Cells of a column that tells questions from documents."""
-_SPLITS: Final = ("test", "dev", "validation", "train")
 
 
 def files_in(path: str | Path) -> tuple[str, str, str] | None:
-    """Documents, questions and relevance of a folder as BEIR has it (Thakur et al. 2021), with the first of test, dev and train; None
-    for what is no such folder.
+    """Documents, questions and relevance of a folder as BEIR has it; None for what is no such folder.
 
     Raises:
         InputError: it has documents, but no questions or no relevance.
@@ -40,8 +38,7 @@ def files_in(path: str | Path) -> tuple[str, str, str] | None:
     folder = Path(path)
     if catalogue.remote(str(path)) is not None or not (folder / "corpus.jsonl").is_file():
         return None
-    found = (folder / "qrels" / f"{split}.tsv" for split in _SPLITS)
-    relevance = next((file for file in found if file.is_file()), None)
+    relevance = pairs.relevance_in(folder)
     if relevance is None or not (folder / "queries.jsonl").is_file():
         lacks = "qrels/test.tsv" if relevance is None else "queries.jsonl"
         raise InputError.at("documents", f"the folder '{shortened(folder.name)}' has corpus.jsonl, but no {lacks}")
