@@ -176,7 +176,8 @@ def show_slices(every: list[Slice], prefix: str) -> None:
         caption="Bars: 95 % intervals. Open marks: the rest of the set.",
     )
     table = pd.DataFrame([{**vars(one), "differs from the rest": one.verdict} for one in every])
-    st.dataframe(table, hide_index=True, height=330, alt="Every measure of every slice")
+    height = min(330, 37 + 35 * len(table))
+    st.dataframe(table, hide_index=True, height=height, alt="Every measure of every slice")
     downloads.buttons("slices", table, key=prefix)
 
 

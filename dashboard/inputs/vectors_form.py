@@ -56,7 +56,7 @@ _COLUMN_HELP: Final = {
 _ROLES: Final = {"file": "Documents, or any rows", "questions": "Questions", "relations": "Relevance"}
 """Role of a file → title of its field."""
 _EXPECTED: Final = {
-    "questions": "Of a search: as the documents, or in their file, told apart by a column.",
+    "questions": "Of a search, in the form of the documents; or in their file, told apart by a column.",
     "relations": "Of a search: query, document, relevance. Or scored pairs: left, right, score. Ids, or row numbers from 1.",
 }
 _COLUMNS_OF: Final = {
@@ -173,7 +173,7 @@ def _drawn(form: _Form) -> list[SetSummary]:
 def _upload(form: _Form) -> None:
     """Three fields side by side; an error stands below its field."""
     problem = form.value("problem")
-    several = "A file from each encoder, in the same order."
+    several = "A file from each encoder, of the same documents."
     for column, (role, title) in zip(st.columns(3), _ROLES.items(), strict=True):
         with column:
             holds = ("table",) if role == "relations" else _HOLDS[form.kind]
@@ -307,6 +307,11 @@ def _keep(form: _Form, request: ImportRequest, sets: Sequence[Files], problem: s
         st.session_state[SAVED_FROM] = summary.saved_from
     st.query_params[form.parameter] = ".".join(keys)
     return True
+
+
+def has_set(prefix: str) -> bool:
+    """Whether the address has a set, or this visitor has loaded one on any page."""
+    return _Form(prefix, "either").parameter in st.query_params or _LAST in st.session_state
 
 
 def annotation_buttons(

@@ -249,7 +249,7 @@ def on_ruler(
     if pairs is not None and documents is not None:
         right, queries = np.intersect1d(documents, right), np.unique(pairs[:, 0])
         left, hits = np.setdiff1d(left, documents), best(x, pairs, queries, documents)
-        for name, values in zip(("cosine of the best hit", "best hit is relevant"), hits, strict=True):
+        for name, values in zip(("best hit is relevant", "cosine of the best hit"), reversed(hits), strict=True):
             units[name] = values, of.codes[queries]
     elif pairs is not None:
         own = cosine[: len(pairs)], of.codes[pairs[:, 0]]
