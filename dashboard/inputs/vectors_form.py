@@ -30,18 +30,16 @@ _SOURCES: Final[dict[Kind, list[str]]] = {
     "either": [UPLOAD, PASTE, PATH],
 }
 _HOLDS: Final[dict[Kind, tuple[Holds, ...]]] = {"vectors": VECTORS, "texts": TEXTS, "either": (*VECTORS, "texts")}
-_HINTS: Final[dict[Kind, str]] = {
-    "vectors": "One vector per row: an array, a column of lists, or one column per dimension. Columns `text`, `label`, `group` and "
-    "`id` are optional.",
-    "texts": "One text per line, or a table with a column `text`. Columns `label`, `group` and `id` are optional.",
-    "either": "A table of texts or vectors, an array, or one text per line. Columns `text`, `label`, `group` and `id` are optional.",
-}
+_EVERY: Final = "text, label, group and id are optional."
 _FIRST: Final[dict[Kind, str]] = {
-    "vectors": "One vector per row; text, label, group and id are optional.",
+    "vectors": f"One vector per row: an array, a column of lists, or one column per dimension; {_EVERY}",
     "texts": "One text per line, or a table with a text; label, group and id are optional.",
-    "either": "Vectors or texts, one per row.",
+    "either": f"Vectors or texts, one per row; {_EVERY}",
 }
-_DATABASE: Final = "postgresql://host/db?table=docs"
+_ADDRESS: Final = (
+    "A file on the server, `hub:owner/name:split` for a data set of the Hugging Face hub, or the address of a database, such as "
+    "`postgresql://host/db?table=docs`. Of a database, a random sample of its rows is read; nothing is written."
+)
 _PASTED: Final = "pasted texts"
 _COLUMN_HELP: Final = {
     "points": "A column of lists, a pattern such as dim_*, names with commas, or an array of the file.",
@@ -59,6 +57,7 @@ _EXPECTED: Final = {
     "questions": "Of a search, in the form of the documents; or in their file, told apart by a column.",
     "relations": "Of a search: query, document, relevance. Or scored pairs: left, right, score. Ids, or row numbers from 1.",
 }
+_SEVERAL: Final = "A file from each encoder, of the same documents."
 _COLUMNS_OF: Final = {
     "file": ("points", "text", "label", "group", "id"),
     "questions": ("points", "text", "label", "id"),
@@ -158,11 +157,15 @@ def _drawn(form: _Form) -> list[SetSummary]:
         source = form.sources[0]
         if len(form.sources) > 1:
             source = forms.choice("From", form.sources, form.key("from"), label_visibility="collapsed")
-        {UPLOAD: _upload, PASTE: _paste, PATH: _path}[source](form)
-        if source != PASTE:
-            _details(form)
         problem = form.value("problem")
-        if source != UPLOAD or (problem is not None and _FIELDS.get(problem.field) == "beside"):
+        if source == PASTE:
+            example = "The cat sat on the mat.\nA dog barked all night."
+            hint = "Press Ctrl+Enter, or click elsewhere."
+            st.text_area("Texts, one per line", height=150, placeholder=example, help=hint, **form.options("lines"))
+        else:
+            _files(form, source, problem)
+            _details(form)
+        if source == PASTE or (problem is not None and _FIELDS.get(problem.field) == "beside"):
             forms.show_error(problem)
         return [] if form.several and problem else _loaded(form)
 
@@ -170,36 +173,24 @@ def _drawn(form: _Form) -> list[SetSummary]:
 # ------------------------------------------------------------------------------------------------------- sources
 
 
-def _upload(form: _Form) -> None:
+def _files(form: _Form, source: str, problem: InputError | None) -> None:
     """Three fields side by side; an error stands below its field."""
-    problem = form.value("problem")
-    several = "A file from each encoder, of the same documents."
     for column, (role, title) in zip(st.columns(3), _ROLES.items(), strict=True):
+        expected = _EXPECTED.get(role, _SEVERAL if form.several else _FIRST[form.kind])
         with column:
-            holds = ("table",) if role == "relations" else _HOLDS[form.kind]
-            more: dict[str, Any] = {"accept_multiple_files": form.several and role != "relations"}
-            more |= {"help": _HINTS[form.kind] if role == "file" else None}
-            st.file_uploader(title, type=reading.upload_types(*holds), **more, **form.options(role))
-            st.caption(_EXPECTED.get(role, several if form.several else _FIRST[form.kind]))
+            if role == "file" and source == PATH:
+                st.text_input(PATH, placeholder="/path/to/vectors.npy", **form.options("path"))
+                expected = _ADDRESS
+            else:
+                holds = ("table",) if role == "relations" else _HOLDS[form.kind]
+                more: dict[str, Any] = {"accept_multiple_files": form.several and role != "relations"}
+                st.file_uploader(title, type=reading.upload_types(*holds), **more, **form.options(role))
+            st.caption(expected)
             if problem is not None and _FIELDS.get(problem.field or "", "file") == role:
                 forms.show_error(problem)
             elif role == "relations" and form.value("questions") and not form.value(role):
                 st.caption(":material/arrow_upward: Add which documents are relevant to these questions.")
     actions.notice()
-
-
-def _paste(form: _Form) -> None:
-    example = "The cat sat on the mat.\nA dog barked all night."
-    hint = "Press Ctrl+Enter, or click elsewhere."
-    st.text_area("Texts, one per line", height=150, placeholder=example, help=hint, **form.options("lines"))
-
-
-def _path(form: _Form) -> None:
-    st.text_input(PATH, placeholder="/path/to/vectors.npy", help=_HINTS[form.kind], **form.options("path"))
-    st.caption(
-        f"A file on the server, `hub:owner/name:split` for a data set of the Hugging Face hub, or the address of a database, such as "
-        f"`{_DATABASE}`. Of a database, a random sample of its rows is read; nothing is written."
-    )
 
 
 def _details(form: _Form) -> None:
@@ -241,9 +232,7 @@ def _pickers(form: _Form, role: str, title: str) -> None:
             offered,
             index=None,
             accept_new_options=True,
-            placeholder=found.get(name) or "found by content"
-            if name in ("points", "text")
-            else found.get(name) or "none",
+            placeholder=found.get(name) or ("found by content" if name in ("points", "text") else "none"),
             help=_COLUMN_HELP[name],
             **form.options(f"{role}.{name}"),
         )
