@@ -3,7 +3,8 @@
 A pool of questions gets real scores: two encoders that see the same made documents through noise of the same size. Where each question's
 two scores are exchanged at random, no encoder is higher (false alarms). Where, in addition, a share of the second encoder's questions
 loses everything, its loss is the margin exactly (the error of *no harm*). Where it loses nothing and few questions change, *no harm* is
-right (its power). Questions are drawn from the pool alone, or with four others of the same document.
+right (its power). The 95 % interval of the change should cover 0 in the first case, and the loss in the second. Questions are drawn from
+the pool alone, or with four others of the same document.
 """
 
 from __future__ import annotations
@@ -57,23 +58,31 @@ def shares(scores: np.ndarray, of: np.ndarray, n: int, alone: bool, lost: float,
         one = encoders.judge({"a": pair[0], "b": pair[1]}, of[rows], MARGIN)[0]
         found[one.outcome] = found.get(one.outcome, 0) + 1 / repeats
         found["harmless"] = found.get("harmless", 0) + one.harmless / repeats
+        _, low, high = one.change["ndcg10"]
+        truth = -MARGIN if lost else 0.0
+        found["covered"] = found.get("covered", 0) + (low <= truth <= high) / repeats
     return found
 
 
 def main(repeats: int, sizes: list[int]) -> None:
     close, apart = pool(0.02, 0), pool(0.4, 1)
     print(f"{repeats:,} draws for each line; margin {encoders.in_points(MARGIN)}")
-    print("questions  drawn          false alarms  'no harm' at a loss of the margin  'no harm' without a loss")
+    print(
+        "questions  drawn          false alarms  intervals cover  'no harm' at a loss of the margin  'no harm' without a loss"
+    )
     for n in sizes:
         for alone in (True, False):
             null = shares(*apart, n, alone, 0.0, repeats)
             alarms = null.get("higher", 0) + null.get("lower", 0)
-            wrong = [shares(*scores, n, alone, MARGIN, repeats)["harmless"] for scores in (apart, close)]
+            lossy = [shares(*scores, n, alone, MARGIN, repeats) for scores in (apart, close)]
+            wrong, covered = [one["harmless"] for one in lossy], (null["covered"], lossy[0]["covered"])
             right = shares(*close, n, alone, 0.0, repeats)["harmless"]
             how = "alone" if alone else "five a document"
-            print(
-                f"{n:9,}  {how:15}  {100 * alarms:8.1f} %  {100 * wrong[0]:12.1f} % to {100 * wrong[1]:.1f} %  {100 * right:26.1f} %"
+            cells = (alarms, *covered, *wrong, right)
+            line = "{:8.1f} %  {:8.1f} and {:.1f} %  {:12.1f} % to {:.1f} %  {:26.1f} %".format(
+                *(100 * one for one in cells)
             )
+            print(f"{n:9,}  {how:15}  {line}")
 
 
 if __name__ == "__main__":

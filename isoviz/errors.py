@@ -106,7 +106,12 @@ class IsoVizError(Exception):
         message: the given and the allowed values; reduced to one line of at most `LONGEST` characters.
         field: the configuration field it belongs to (`model`, `data`, `params.beta`, ...), if any.
         advice: what to try next, if it is not evident from the message.
+
+    Attributes:
+        choices: file → names of which a form may offer the right one.
     """
+
+    choices: Mapping[str, list[str]] = {}
 
     def __init__(self, message: str, *, field: str | None = None, advice: str | None = None) -> None:
         super().__init__(one_line(without_password(message)))

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from dashboard.inputs import set_choice
+from dashboard.inputs import set_choice, vectors_form
 from dashboard.ruler import panel
 from dashboard.ruler.form import PREFIX
-from dashboard.shared import address
+from dashboard.shared import address, menu
 
 st.title("Ruler", anchor=False)
 st.caption(
@@ -13,6 +13,7 @@ st.caption(
 )
 
 with address.report_ignored("ruler"):
-    key = set_choice.key_field(PREFIX, "demo/similarity", halves=True)
+    first = menu.OWN_SET if vectors_form.has_set(PREFIX) else "demo/similarity"
+    key = set_choice.key_field(PREFIX, first, halves=True)
     if key is not None:
         panel.draw(key)

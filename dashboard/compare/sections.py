@@ -9,6 +9,7 @@ from dashboard.compare import figures
 from dashboard.compare.form import PREFIX
 from dashboard.components import figure
 from dashboard.export import button
+from dashboard.inputs import set_sections
 from dashboard.shared import downloads, exported, menu, wording
 from dashboard.shared.exported import ExportedSentences, ExportedTable
 from isoviz import demo
@@ -46,6 +47,9 @@ def draw(found: EncoderComparison) -> None:
     words = "Each encoder's quality with 95 % intervals, noise floor and cost"
     exported.note(PREFIX + "table", ExportedTable("Details", frame))
     st.dataframe(frame, hide_index=True, key=PREFIX + "table", placeholder="–", alt=words)
+    if found.slices:
+        st.header("By slice", anchor=False)
+        set_sections.show_slices(list(found.slices), PREFIX)
     _worse(found)
     _files(found, frame)
 

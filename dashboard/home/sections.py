@@ -12,6 +12,7 @@ from isoviz.events import ENDINGS
 from isoviz.formatting import decimals
 from isoviz.runs.examples import METHODS, Examples
 from isoviz.runs.rows import RunRow
+from isoviz.vectors import demo_sets
 
 _HIDDEN = "presets plots transforms n spectrum decay rank floor rogue block rho rotation tails duplicates scale zeta"
 CLOUD = {"d": 16, "hidden": _HIDDEN.split()}
@@ -31,7 +32,7 @@ COLLAPSING = "Is my training collapsing?"
 _QUERIES = {
     OWN_VECTORS: {"explore_at": "My vectors"},
     OWN_DATA: menu.WHATIF_OWN,
-    SEARCH: {"whatif_from": menu.WHATIF_OWN["whatif_from"]},
+    SEARCH: menu.WHATIF_OWN | {"whatif_set": demo_sets.TITLES[demo_sets.RETRIEVAL]},
     COLLAPSING: menu.WATCHED,
 }
 """Label of a link → its query parameters."""

@@ -17,7 +17,7 @@ LAYERS: Final = ("1", "2", "3", "4")
 
 
 @stable
-def key_field(prefix: str, first: str = demo_sets.RETRIEVAL, *, halves: bool = False) -> str | None:
+def key_field(prefix: str, first: str, *, halves: bool = False) -> str | None:
     """The key of the vectors, once they exist.
 
     Args:

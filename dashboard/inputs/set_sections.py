@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -15,6 +17,7 @@ from dashboard.shared import downloads, job_progress, theme, wording
 from dashboard.shared.forms import choice
 from isoviz import vectors
 from isoviz.errors import shortened
+from isoviz.formatting import decimals
 from isoviz.jobs import queue
 from isoviz.jobs.results import Result
 from isoviz.metrics.each_row import Order, Rows
@@ -24,6 +27,12 @@ from isoviz.vectors.sets import facts_of
 
 ROWS: Final = "Hubs, rows never found, near-duplicates"
 SLICES: Final = "By slice"
+GATE: Final = "A gate in CI, on files or a database"
+_SEARCH: Final = " --queries questions.parquet --pairs relevance.csv"
+_CHECK: Final = """\
+# once (or the file below), then in CI
+isoviz check {file}{saved} --save baseline.json
+isoviz check {file}{paired} --baseline baseline.json --fail-on {limits} --strict"""
 _LISTS: Final[tuple[Order, ...]] = ("hubs", "never found", "near-duplicates")
 _LISTED: Final = 100
 _NAMED: Final = 5
@@ -35,6 +44,7 @@ def draw(key: str, prefix: str) -> None:
     """Both sections, folded."""
     _fold(ROWS, prefix + "rows", lambda: rows(key, prefix))
     draw_slices(key, prefix)
+    _fold(GATE, prefix + "gate", lambda: gate(key, prefix))
 
 
 def draw_slices(key: str, prefix: str, what: str = "slices") -> None:
@@ -52,8 +62,12 @@ def _fold(title: str, name: str, content: Callable[[], None]) -> None:
 
 def columns_of(key: str) -> list[str]:
     """What a set can be sliced by."""
-    columns = (facts_of(key) or {}).get("columns", [])
-    return [*(name for name in ("group", "label") if name in columns), *([LENGTH] if "text" in columns else [])]
+    facts = facts_of(key) or {}
+    known = (
+        ("label",) if facts.get("relation") == "relevance" else ("group", "label")
+    )  # a search's groups are its two sides
+    columns = facts.get("columns", [])
+    return [*(name for name in known if name in columns), *([LENGTH] if "text" in columns else [])]
 
 
 def result(key: str, prefix: str, what: str, **more: Any) -> Result | None:
@@ -132,20 +146,29 @@ def slices(key: str, prefix: str, what: str = "slices") -> None:
     every = [
         Slice(**{name: undefined.get(value, value) for name, value in one.items()}) for one in found.facts["slices"]
     ]
+    show_slices(every, prefix)
+
+
+def show_slices(every: list[Slice], prefix: str) -> None:
+    """What differs from the rest, one measure as dots, and all measures as a table."""
     if not every:
         st.caption("No measure has units in two slices.")
         return
     measures = list(dict.fromkeys(one.measure for one in every))
-    apart = [f"{one.measure} of {one.slice}" for one in every if one.verdict.startswith("differs")]
-    more = f" and {len(apart) - _NAMED:,} more" if len(apart) > _NAMED else ""
-    words = (
-        f"Different from the rest: {'; '.join(apart[:_NAMED])}{more}."
-        if apart
-        else "No slice is shown to differ from the rest."
-    )
-    st.markdown(wording.plain(f"{words} {len(every):,} tests, corrected by Holm's method."))
     measure = str(st.selectbox("Measure", measures, key=prefix + "slice_measure", bind="query-params"))
     shown = [one for one in every if one.measure == measure]
+    apart = [
+        f"{one.slice} {one.verdict.removeprefix('differs ')}" for one in shown if one.verdict.startswith("differs")
+    ]
+    more = f" and {len(apart) - _NAMED:,} more" if len(apart) > _NAMED else ""
+    words = (
+        f"different from the rest: {'; '.join(apart[:_NAMED])}{more}"
+        if apart
+        else "no slice is shown to differ from the rest"
+    )
+    st.markdown(
+        f"**{wording.plain(f'{measure}: {words}.')}** {len(every):,} tests of all measures, corrected by Holm's method."
+    )
     figure.draw(
         dots(shown),
         key=prefix + "slices_figure",
@@ -153,8 +176,36 @@ def slices(key: str, prefix: str, what: str = "slices") -> None:
         caption="Bars: 95 % intervals. Open marks: the rest of the set.",
     )
     table = pd.DataFrame([{**vars(one), "differs from the rest": one.verdict} for one in every])
-    st.dataframe(table, hide_index=True, height=330, alt="Every measure of every slice")
-    downloads.buttons("slices", table, key=prefix + what)
+    height = min(330, 37 + 35 * len(table))
+    st.dataframe(table, hide_index=True, height=height, alt="Every measure of every slice")
+    downloads.buttons("slices", table, key=prefix)
+
+
+# ----------------------------------------------------------------------------------------------------------------- gate
+
+
+def gate(key: str, prefix: str) -> None:
+    """The command that fails when these vectors change, and the baseline that it compares with."""
+    found, facts = result(key, prefix, "baseline"), facts_of(key)
+    if found is None or facts is None:
+        return
+    baseline, limits = found.facts["baseline"], "neighbour_recall10"
+    paired = search = "" if baseline["named"] else " --same-rows"
+    scores = np.array(list(baseline["searches"].values()))
+    sentence = f"The gate fails when these {baseline['n']:,} rows lose one in ten of their nearest rows of today."
+    if len(scores):
+        search, paired, limits = _SEARCH, _SEARCH + paired, "ndcg10=0.01"
+        today = f"nDCG@10 is {decimals(scores[:, 0].mean())} on {len(scores):,} questions today."
+        sentence = f"{today} The gate fails when it falls by more than 1 point."
+    st.markdown(f"**{sentence}**")
+    file = shlex.quote(facts["name"])
+    lines = _CHECK.format(file=file, saved=search.replace(" --same-rows", ""), paired=paired, limits=limits)
+    st.code(lines, language="bash", wrap_lines=True)
+    st.caption(
+        "Exit code 1: a measure changed beyond its tolerance or, with *--strict*, the rows cannot exclude it. The file may also be the "
+        "address of a database, such as `postgresql://host/db?table=docs`: a random sample of its rows is read, nothing is written."
+    )
+    downloads.button("Baseline (JSON)", lambda: json.dumps(baseline), "baseline.json", key=prefix + "baseline")
 
 
 def dots(shown: list[Slice]) -> go.Figure:

@@ -78,4 +78,5 @@ def picture(found: Frontier, name: str) -> go.Figure:
             text=[one.words for one in ways],
             hovertemplate="%{text}: %{x} bytes, %{y:.3f}",
         )
-    return theme.titled(plot, "bytes per vector", name, xaxis_type="log", height=380)
+    axis = {"type": "log", "tickvals": sorted({one.bytes for one in found.ways})}
+    return theme.titled(plot, "bytes per vector", name, xaxis=axis, height=380)

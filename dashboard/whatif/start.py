@@ -6,7 +6,7 @@ import contextlib
 
 import streamlit as st
 
-from dashboard.inputs import set_choice, set_sections
+from dashboard.inputs import set_choice, set_sections, vectors_form
 from dashboard.shared import actions, choosing, forms, job_progress, menu, resources, run_lists, tables, wording
 from dashboard.whatif import form, frontier_panel, panel, upgrade_panel
 from dashboard.whatif.form import PREFIX
@@ -17,6 +17,7 @@ from isoviz.readouts.division import Division
 from isoviz.runs.examples import is_example
 from isoviz.runs.naming import method_title
 from isoviz.runs.rows import RunRow
+from isoviz.vectors import demo_sets
 from isoviz.whatif.embeddings import ENCODING, Embeddings, load
 from isoviz.whatif.engine import engine_of
 from isoviz.whatif.request import KINDS, EncodingRequest, can_serve, request_for
@@ -30,7 +31,7 @@ def from_vectors() -> bool:
     selected = st.segmented_control(
         "Start with",
         [RUN, VECTORS],
-        default=RUN,
+        default=VECTORS if vectors_form.has_set(PREFIX) and form.RUN not in st.query_params else RUN,
         required=True,
         key=PREFIX + "from",
         bind="query-params",
@@ -42,7 +43,7 @@ def from_vectors() -> bool:
 
 def draw_vectors() -> None:
     """The page for vectors or texts."""
-    key = set_choice.key_field(PREFIX)
+    key = set_choice.key_field(PREFIX, menu.OWN_SET if vectors_form.has_set(PREFIX) else demo_sets.RETRIEVAL)
     if key is None:
         return
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, Final
 
 from pydantic import BaseModel, Field, JsonValue
@@ -12,7 +14,7 @@ from isoviz.operations.operation import STRICT
 from isoviz.readouts import encoders
 from isoviz.readouts.encoders import EncoderComparison
 from isoviz.tables import arrays, catalogue
-from isoviz.vectors import reading, searches
+from isoviz.vectors import reading
 
 _FILE: Final[dict[str, JsonValue]] = {"metavar": "FILE"}
 
@@ -77,10 +79,17 @@ def document(request: CompareRequest) -> dict[str, Any]:
 def measure(request: CompareRequest, progress: Progress = lambda *_: None) -> EncoderComparison:
     """The comparison of a request. Raises `InputError` if it cannot be carried out; fields are those of the request."""
     request.check()
-    try:
+    with naming_relevance():
         return _measured(request, progress)
+
+
+@contextlib.contextmanager
+def naming_relevance() -> Iterator[None]:
+    """Context in which errors of `pairs`, as readers call relevance, name `relevance`."""
+    try:
+        yield
     except InputError as error:
-        if error.field != "pairs":  # as readers call relevance
+        if error.field != "pairs":
             raise
         raise InputError(str(error).replace("pairs", "relevance", 1), field="relevance", advice=error.advice) from None
 
@@ -95,11 +104,9 @@ def _measured(request: CompareRequest, progress: Progress) -> EncoderComparison:
         from isoviz.whatif.texts import encoded
 
         columns = reading.Columns(label=group_of(request.by))
-        asked = [reading.read_texts(file, columns, field="queries") for file in request.queries]
-        more: dict[str, Any] = {"columns": reading.Columns() if asked else columns, "field": "documents"}
-        texts = reading.read_texts(request.documents, relations=None if asked else request.relevance, **more)
-        texts = searches.joined(texts, asked[0], request.relevance) if asked else texts
-        texts = texts.without_empty()
+        own, asked = (reading.Columns(), request.queries[0]) if request.queries else (columns, None)
+        more: dict[str, Any] = {"questions": asked, "asked": columns, "relations": request.relevance}
+        texts = reading.read_texts(request.documents, own, field="documents", **more).without_empty()
         sets = {name: encoded(texts, model, report=progress) for name, model in named.items()}
         return encoders.of_sets(
             sets, margin, {name: one.facts["milliseconds"] for name, one in sets.items()}, request.by
@@ -116,15 +123,7 @@ def _measured(request: CompareRequest, progress: Progress) -> EncoderComparison:
         relevance = None if request.relevance is None else arrays.read(request.relevance, None, "relevance")
         return encoders.compare(parts, relevance, margin=margin)
     columns = reading.Columns(points=request.column, label=group_of(request.by))
-    usual, relations = reading.Columns(points=request.column), None if questions else request.relevance
-    read = {
-        name: reading.read(file, usual if questions else columns, field="encoders", relations=relations)
-        for name, file in named.items()
-    }
-    for name, file in questions.items():
-        read[name] = searches.joined(read[name], reading.read(file, columns, field="queries"), request.relevance)
-    return encoders.of_sets(
-        read,
-        margin,
-        by=request.by,
-    )
+    own = reading.Columns(points=request.column) if questions else columns
+    more = {"asked": columns, "relations": request.relevance, "field": "encoders"}
+    read = {name: reading.read(file, own, questions=questions.get(name), **more) for name, file in named.items()}
+    return encoders.of_sets(read, margin, by=request.by)

@@ -85,9 +85,9 @@ RULER: Final = JobKind(
 """Jobs for a `SetRequest`."""
 
 
-def compare_request(sets: Mapping[str, str], margin: float) -> dict[str, Any]:
-    """The request of a job that compares stored sets. `sets`: name of the encoder → key."""
-    return {"vectors": list(sets.values()), "names": list(sets), "margin": margin}
+def compare_request(sets: Mapping[str, str], margin: float, by: str | None = None) -> dict[str, Any]:
+    """The request of a job that compares stored sets. `sets`: name of the encoder → key. `by`: slices, see `encoders.of_sets`."""
+    return {"vectors": list(sets.values()), "names": list(sets), "margin": margin, "by": by}
 
 
 def find_comparison(request: Mapping[str, Any]) -> EncoderComparison | None:
@@ -99,7 +99,7 @@ def find_comparison(request: Mapping[str, Any]) -> EncoderComparison | None:
 def _compare(job: Job) -> None:
     sets = dict(zip(job.request["names"], map(_loaded, job.request["vectors"]), strict=True))
     took = {name: one.facts["milliseconds"] for name, one in sets.items() if "milliseconds" in one.facts}
-    found = encoders.of_sets(sets, job.request["margin"], took)
+    found = encoders.of_sets(sets, job.request["margin"], took, job.request["by"])
     content = found.model_dump(mode="json", exclude={"sentences"})
     job.publish({"request": dict(job.request), "comparison": content}, {})
 
@@ -129,6 +129,12 @@ def _of_set(job: Job) -> None:
         facts = {name: arrays.pop(name) for name in ("n", "queries")}
     elif request["what"] == "frontier":
         facts = {"frontier": frontier(vector_set.points, annotations, progress=job.report)}
+    elif request["what"] == "baseline":
+        from isoviz.watch import drift
+
+        searches = drift.searches_of(vector_set) if vector_set.relation == "relevance" else {}
+        made = drift.baseline(vector_set.points, ids=vector_set.columns.get("id"), searches=searches)
+        facts = {"baseline": made.model_dump(mode="json")}
     elif request["what"] == "ruler slices":
         ruler = find(SetRequest(request["vectors"])) or of_set(vector_set)
         facts = {"slices": by_slice(vector_set, ruler, request["by"])}
@@ -139,5 +145,5 @@ def _of_set(job: Job) -> None:
 
 
 OF_SET: Final = replace(RULER, name="of_set", work=_of_set)
-"""`{"vectors": key, "what": "rows", "slices" (with "by"), "ruler slices" (with "by") or "frontier"}`; the results are the
-fields of `Rows`, `slices`, or those of a `Frontier`."""
+"""`{"vectors": key, "what": "rows", "slices" (with "by"), "ruler slices" (with "by"), "frontier" or "baseline"}`; the results
+are the fields of `Rows`, `slices`, or those of a `Frontier` or `Baseline`."""

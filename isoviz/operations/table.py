@@ -33,6 +33,7 @@ from isoviz.operations.operation import Alpha, Baseline, By, ComparedMetric, arg
 from isoviz.operations.rows import RowsRequest
 from isoviz.operations.ruler import RulerRequest
 from isoviz.operations.settings import Settings
+from isoviz.operations.transform import TransformRequest
 from isoviz.operations.upgrade import UpgradeRequest
 from isoviz.parameters import extra
 from isoviz.runs import comparisons, duplicates, planning
@@ -50,7 +51,7 @@ _MEASURE_SECONDS: Final = 3600.0
 _THREADS: Final = ThreadPoolExecutor(32, "operation")
 _MEASURING: Final = ThreadPoolExecutor(8, "measure")
 """Its threads wait for their turn to measure; other operations must not wait for them."""
-_VECTORS: Final = ("embeddings", "encoders", "vectors", "old")
+_VECTORS: Final = ("embeddings", "encoders", "vectors", "input", "old")
 """Fields of requests that name vectors."""
 _MODEL_MODULES: Final = ("torch", "transformers", "isoviz.models.adapter")
 
@@ -121,6 +122,7 @@ def operations(
         Operation(do.compare, computes=True),
         Operation(do.check, computes=True),
         Operation(do.rows, computes=True),
+        Operation(do.transform, computes=True),
         Operation(do.upgrade, computes=True),
         Operation(do.catalogue),
         Operation(do.list_runs),
@@ -209,6 +211,12 @@ class Operations:
         found, or copies.
         """
         return await self._computed("isoviz.operations.rows:document", request, None)
+
+    async def transform(self, request: TransformRequest) -> dict[str, Any]:
+        """What would this chain of transforms do? Neighbours that stay, and with queries and relevance the verdict on search: on all
+        questions, and on those that What-if holds back. It writes nothing: the command of the same name does.
+        """
+        return await self._computed("isoviz.operations.transform:document", request, None)
 
     async def upgrade(self, request: UpgradeRequest) -> dict[str, Any]:
         """Does a linear map of old vectors save re-embedding? Recall@10 of the new encoder's neighbours, on rows that the map was not

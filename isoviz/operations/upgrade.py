@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import BaseModel
 
 from isoviz.errors import InputError
+from isoviz.operations.compare import naming_relevance
 from isoviz.operations.measure import noting
 from isoviz.operations.operation import STRICT, argument
+from isoviz.readouts import encoders
 from isoviz.readouts.upgrade import Map, Upgrade, upgrade
 from isoviz.tables import arrays
 from isoviz.vectors import reading
@@ -25,20 +29,48 @@ class UpgradeRequest(BaseModel):
     map: Annotated[Map, argument("procrustes: a rotation and one factor; ridge: least squares")] = "procrustes"
     column: Annotated[str | None, argument("the vectors in the files, if they have several columns")] = None
     new_column: Annotated[str | None, argument("the vectors in --new, if they are called otherwise there")] = None
+    queries: Annotated[
+        tuple[str, ...],
+        argument("the same questions by the old and by the new encoder: recall of what they find", "FILE", nargs=2),
+    ] = ()
+    relevance: Annotated[
+        str | None, argument("a table of query, document and relevance: also nDCG@10 of the questions", "FILE")
+    ] = None
 
 
 def measure(request: UpgradeRequest) -> tuple[Upgrade, dict[str, Any]]:
     """The map, and the document. Raises `InputError` like `isoviz.readouts.upgrade.upgrade`."""
     columns = {"old": request.column, "new": request.new_column or request.column}
     files = {"old": request.old, "new": request.new}
+    if len(request.queries) not in (0, 2) or (request.relevance and not request.queries):
+        raise InputError.at("queries", "give two files: the questions by the old and by the new encoder")
+    asked = dict(zip(files, request.queries, strict=False))
     points = {name: reading.array(file, columns[name], name) for name, file in files.items()}
+    questions = {name: reading.array(file, columns[name], "queries") for name, file in asked.items()}
     for name, array in points.items():
         if array.dtype.kind not in "fiu":
             raise InputError(f"{name}: holds {array.dtype}, not numbers", field=name)
         arrays.check_finite(array, name)
-    result = upgrade(points["old"], points["new"], request.map)
+    result = upgrade(points["old"], points["new"], request.map, (questions["old"], questions["new"]) if asked else None)
     sizes = {name: {"file": file, "n": len(points[name]), "d": points[name].shape[1]} for name, file in files.items()}
-    return result, {"map": request.map, **sizes, "recall10": recalls(result)}
+    search = None
+    if request.relevance is not None:
+        with naming_relevance():
+            sets = {
+                name: reading.read(
+                    file,
+                    reading.Columns(points=columns[name]),
+                    field=name,
+                    questions=asked[name],
+                    relations=request.relevance,
+                )
+                for name, file in reversed(files.items())
+            }
+        every = np.concatenate([result.crossed, questions["new"]])
+        sets["mapped"] = replace(sets["new"], points=every)
+        search = encoders.of_sets(sets)
+    document = {"map": request.map, **sizes, "recall10": recalls(result)}
+    return result, document | ({} if search is None else {"search": search.model_dump(mode="json")})
 
 
 def document(request: UpgradeRequest) -> dict[str, Any]:

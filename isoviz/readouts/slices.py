@@ -201,10 +201,11 @@ def measured(points: NDArray[Any], annotations: Annotations, of: Slicing) -> lis
         )
     if annotations.labels is not None:
         places["knn"] = annotations.labels.rows
+    used: dict[str, tuple[NDArray[Any], Codes]] = {}
     for slug, statistic in reading.measure(Image(points), annotations, places).items():
         if isinstance(statistic, Mean) and slug in places and statistic.n == len(places[slug]):
-            units[reading.CATALOGUE[slug].title] = statistic.values, of.codes[places[slug]]
-    return compared(measures | of_units(units, of.names), of.names)
+            used[reading.CATALOGUE[slug].title] = statistic.values, of.codes[places[slug]]
+    return compared(of_units(used, of.names) | measures | of_units(units, of.names), of.names)
 
 
 def _isotropy(x: NDArray[np.float64]) -> dict[str, Estimate]:
@@ -248,7 +249,7 @@ def on_ruler(
     if pairs is not None and documents is not None:
         right, queries = np.intersect1d(documents, right), np.unique(pairs[:, 0])
         left, hits = np.setdiff1d(left, documents), best(x, pairs, queries, documents)
-        for name, values in zip(("cosine of the best hit", "best hit is relevant"), hits, strict=True):
+        for name, values in zip(("best hit is relevant", "cosine of the best hit"), reversed(hits), strict=True):
             units[name] = values, of.codes[queries]
     elif pairs is not None:
         own = cosine[: len(pairs)], of.codes[pairs[:, 0]]

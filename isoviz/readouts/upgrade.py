@@ -19,9 +19,9 @@ from isoviz.metrics.moments import centre
 from isoviz.metrics.zeros import left_out, nonzero_rows
 from isoviz.posthoc.protocol import Affine
 from isoviz.readouts.comparable import comparable_rows
-from isoviz.readouts.cosines import Cosine, neighbour_recall
+from isoviz.readouts.cosines import Cosine, neighbour_recall, shares_kept
 from isoviz.readouts.image import MOST_PAIRED, Image
-from isoviz.statistics.paired_bootstrap import Difference, difference, interval
+from isoviz.statistics.paired_bootstrap import Difference, Mean, Statistic, difference, interval
 
 Map = Literal["procrustes", "ridge"]
 MAPS: Final[tuple[Map, ...]] = get_args(Map)
@@ -42,6 +42,7 @@ class Upgrade:
         mapped: new queries among mapped old vectors, with the map fitted on the other half of the rows, for both halves.
         old: old queries among old vectors: what keeping the old encoder gives.
         gain: `mapped` − `old`, with a paired interval. The maps are held fixed.
+        crossed: (n, d') old vectors, those of each half by the map of the other.
         notes: sentences on rows that were left out.
     """
 
@@ -49,6 +50,7 @@ class Upgrade:
     mapped: Difference
     old: Difference
     gain: Difference
+    crossed: NDArray[Any]
     notes: tuple[str, ...] = ()
 
 
@@ -76,23 +78,36 @@ def fit(old: NDArray[Any], new: NDArray[Any], kind: Map) -> Affine:
     return Affine(matrix, target - mean @ matrix)
 
 
-def upgrade(old: NDArray[Any], new: NDArray[Any], kind: Map = "procrustes") -> Upgrade:
+def upgrade(
+    old: NDArray[Any],
+    new: NDArray[Any],
+    kind: Map = "procrustes",
+    questions: tuple[NDArray[Any], NDArray[Any]] | None = None,
+) -> Upgrade:
     """What recall of neighbours survives if stored vectors are mapped instead of made again.
 
-    Rows are halved at random (seed 0). At most 20,000 rows fit a map, and at most 1,500 rows of a half are measured.
+    Rows are halved at random (seed 0). At most 20,000 rows fit a map, and at most 1,500 rows of a half are measured. With questions,
+    their ten nearest rows among all are looked for, each row mapped by the other half's map.
 
     Args:
         old, new: (n, d) and (n, d') vectors of the same rows, in the same order.
+        questions: (q, d) and (q, d') vectors of the same questions.
 
     Raises:
-        InputError: different numbers of rows, or fewer than 24 (field `new`).
+        InputError: different numbers of rows, or fewer than 24 (field `new`); questions that do not fit or fewer than 12 (`queries`).
     """
     if kind not in MAPS:
         raise InputError.at("map", f"no map '{kind}' (allowed: {', '.join(MAPS)})")
     if len(new) != len(old) or len(old) < FEWEST:
         raise InputError.at("new", f"at least {FEWEST} rows, as many as old; got {len(old):,} old and {len(new):,} new")
-    old, new, notes = _comparable(old, new)
-    n = len(old)
+    if questions is not None:
+        sizes, expected = [one.shape for one in questions], [(len(questions[0]), one.shape[1]) for one in (old, new)]
+        if sizes != expected or sizes[0][0] < FEWEST // 2:
+            got = " and ".join(map(str, sizes))
+            raise InputError.at("queries", f"at least {FEWEST // 2}, the same by both encoders; got {got} numbers")
+    every, (kept, notes) = old, _comparable(old, new)
+    old, new = old[kept], new[kept]
+    n, crossed = len(old), np.empty(new.shape)
     of_mapped: list[tuple[Cosine, Cosine]] = []
     of_old: list[tuple[Cosine, Cosine]] = []
     halves = np.array_split(np.random.default_rng(0).permutation(n), 2)
@@ -100,18 +115,27 @@ def upgrade(old: NDArray[Any], new: NDArray[Any], kind: Map = "procrustes") -> U
         fitted = fitted[:MOST_FIT]  # in random order
         measured = np.sort(held_out[draw(len(held_out), MOST_PAIRED)])
         stored, renewed = Image(old[measured]), Image(new[measured])
-        mapped = Image(fit(old[fitted], new[fitted], kind).of_points(float64_matrix(old[measured])))
+        crossed[held_out] = fit(old[fitted], new[fitted], kind).of_points(float64_matrix(old[held_out]))
+        mapped = Image(crossed[measured])
         found = renewed.unit @ mapped.unit.T
         np.fill_diagonal(found, -np.inf)
         of_mapped.append((renewed.others, found))
         of_old.append((renewed.others, stored.others))
-    before, after = neighbour_recall(of_old), neighbour_recall(of_mapped)
-    every = draw(n, MOST_FIT)
-    parts = interval(after), interval(before), difference(before, after)
-    return Upgrade(fit(old[every], new[every], kind), *parts, notes)
+    before: Statistic = neighbour_recall(of_old)
+    after: Statistic = neighbour_recall(of_mapped)
+    if questions is not None:
+        known, asked = (Image(one).unit for one in questions)
+        wanted = asked @ Image(new).unit.T
+        before = Mean(shares_kept(wanted, known @ Image(old).unit.T))
+        after = Mean(shares_kept(wanted, asked @ Image(crossed).unit.T))
+    some = draw(n, MOST_FIT)
+    affine = fit(old[some], new[some], kind)
+    mapped_rows = np.asarray(affine.of_points(float64_matrix(every)))
+    mapped_rows[kept] = crossed
+    return Upgrade(affine, interval(after), interval(before), difference(before, after), mapped_rows, notes)
 
 
-def _comparable(old: NDArray[Any], new: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], tuple[str, ...]]:
+def _comparable(old: NDArray[Any], new: NDArray[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """The rows that are zero in neither set, without copies among the new ones; of very many rows, some."""
     kept = np.intersect1d(nonzero_rows(old), nonzero_rows(new))
     notes = [f"{note}." for note in [left_out(len(old), len(kept))] if note]
@@ -121,4 +145,4 @@ def _comparable(old: NDArray[Any], new: NDArray[Any]) -> tuple[NDArray[Any], NDA
     if len(kept) < FEWEST:
         found = f"at least {FEWEST} rows must be distinct and not zero; got {len(kept):,} of {len(old):,}"
         raise InputError.at("new", found)
-    return old[kept], new[kept], (*notes, *copies)
+    return kept, (*notes, *copies)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from isoviz.errors import InputError
 from isoviz.tables import stores
 from isoviz.vectors import reading, sets
+from isoviz.vectors.pairs import Relevance
 from isoviz.vectors.reading import Columns
 from isoviz.vectors.sets import Relation, TextSet, VectorSet
 
@@ -25,6 +26,8 @@ class ImportRequest:
         beside: a table with texts, labels, groups or ids for the vectors of an array.
         relations: a table of pairs with a score, or of queries, documents and relevance.
         questions: the questions of a search, if they are in a file of their own.
+        asked: columns of `questions`, see `isoviz.vectors.read`.
+        linked: columns of `relations`: `query`, `document` or `relevance` → its name.
         name: title on pages; empty for the file's name.
         skip_bad: leave out rows without a readable vector.
         base: key of a stored set that gets the labels of `beside` or the pairs of `relations`; there is no `file` then.
@@ -36,6 +39,8 @@ class ImportRequest:
     beside: str | None = None
     relations: str | None = None
     questions: str | None = None
+    asked: Columns = field(default_factory=Columns)
+    linked: dict[str, str | None] = field(default_factory=dict)
     name: str = ""
     skip_bad: bool = False
     base: str = ""
@@ -56,6 +61,7 @@ class SetSummary:
         skipped: a sentence on rows without a readable vector, if some were left out.
         notes: what was left out of the files, in sentences.
         saved_from: the address in the app that a page without a server was saved at, if the set was read from one just now.
+        names: role of a file (see `ImportRequest`) → the columns of its table, of a set read just now.
     """
 
     key: str
@@ -70,14 +76,26 @@ class SetSummary:
     skipped: str = ""
     notes: tuple[str, ...] = ()
     saved_from: str = ""
+    names: dict[str, list[str]] = field(default_factory=dict)
 
 
 def import_file(request: ImportRequest) -> SetSummary:
-    """Read a file and store its content. Raises like `isoviz.vectors.read`."""
+    """Read a file and store its content. Raises like `isoviz.vectors.read`; the error's `choices` are the `names` of a `SetSummary`."""
+    files = {"file": request.file, "questions": request.questions, "relations": request.relations}
+    names = {role: reading.column_names(file) for role, file in files.items() if file}
+    try:
+        return replace(_imported(request), names=names)
+    except InputError as error:
+        error.choices = names
+        raise
+
+
+def _imported(request: ImportRequest) -> SetSummary:
     content: TextSet | VectorSet
-    file, columns = request.file, request.columns
-    further: dict[str, Any] = {"relations": request.relations, "name": request.name or None}
-    further |= {"questions": request.questions}
+    file, columns, relations = request.file, request.columns, request.relations
+    linked = Relevance(relations, **request.linked) if relations and any(request.linked.values()) else relations
+    further: dict[str, Any] = {"relations": linked, "name": request.name or None}
+    further |= {"questions": request.questions, "asked": request.asked}
     if columns.points is not None and stores.is_store(file):
         file = stores.with_options(file, column=columns.points)
     if request.base:

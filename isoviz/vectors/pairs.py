@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from isoviz.errors import InputError, listed, shortened
-from isoviz.tables import formats
+from isoviz.tables import catalogue, formats
 from isoviz.vectors.columns import bad_cell
 from isoviz.vectors.sets import Relation
 
@@ -27,28 +29,40 @@ _NAMES: Final[dict[Relation, tuple[tuple[str, ...], ...]]] = {
 _SIDES: Final = {name for left, right, _ in _NAMES.values() for name in (*left, *right)}
 
 
+@dataclass(frozen=True)
+class Relevance:
+    """A table of relevance and the names of its columns; None for a usual name."""
+
+    file: str
+    query: str | None = None
+    document: str | None = None
+    relevance: str | None = None
+
+
 def read(
-    path: str | Path, columns: pd.DataFrame, field: str = "pairs", prefix: str = ""
+    path: str | Path | Relevance, columns: pd.DataFrame, field: str = "pairs", prefix: str = ""
 ) -> tuple[pd.DataFrame, Relation, tuple[str, ...]]:
     """The pairs of a file (`left`, `right`, `score`), their relation, inferred from the column names, and sentences on what was left out.
 
     Args:
         path: a table with `left`, `right` and `score`, or with `query`, `document` and `relevance`; without the last, all are relevant.
+            A folder with `qrels`, or a `Relevance` that names columns, is of the second kind.
         columns: columns of the set that the pairs refer to, with `id`.
         prefix: of the questions' ids in the set.
 
     Raises:
         InputError: not such a table; the first row of scored pairs that matches no vector; relevance of which no row does.
     """
-    table = formats.read(path, field, _SIDES)
-    lower = {name.lower(): name for name in reversed(table.column_names)}
-    found = (
-        (relation, [next((lower[name] for name in names if name in lower), "") for names in wanted])
-        for relation, wanted in _NAMES.items()
-    )
-    # relevance may lack the last column: each pair is then a relevant one
-    whole = ((one, names) for one, names in found if all(names[:2] if one == "relevance" else names))
-    relation, places = next(whole, (None, []))
+    given: dict[str, str] = {}
+    if isinstance(path, Relevance):
+        given = {name: column for name, column in vars(path).items() if column and name != "file"}
+        path = path.file
+    table = formats.read(relevance_in(path) or path, field, {*_SIDES, *map(str.lower, given.values())})
+    for name, column in given.items():
+        if column not in table.column_names:
+            has = listed(table.column_names, 120)
+            raise InputError.at(field, f"the table has no column '{shortened(column)}' for {name} (it has: {has})")
+    relation, places = places_of(table.column_names, given)
     if relation is None:
         expected = " or ".join(", ".join(names[0] for names in wanted) for wanted in _NAMES.values())
         raise InputError.at(field, f"expected columns {expected} (got: {listed(table.column_names, 100)})")
@@ -60,6 +74,27 @@ def read(
     called = dict(zip(frame, places, strict=True))
     frame, notes = _matched(frame, columns, field) if relation == "relevance" and "id" in columns else (frame, ())
     return checked(frame, relation, columns, field, called), relation, notes
+
+
+def relevance_in(path: str | Path) -> Path | None:
+    """The table of relevance in a folder as BEIR has it (Thakur et al. 2021): the first of test, dev, validation and train."""
+    files = (Path(path) / "qrels" / f"{split}.tsv" for split in ("test", "dev", "validation", "train"))
+    return None if catalogue.remote(str(path)) is not None else next((file for file in files if file.is_file()), None)
+
+
+def places_of(names: list[str], given: Mapping[str, str]) -> tuple[Relation | None, list[str]]:
+    """What a table with these columns holds, and its three columns, the last empty if it has none. None: no pairs.
+
+    Args:
+        given: `query`, `document` or `relevance` → its column, if it has no usual name.
+    """
+    lower = {name.lower(): name for name in reversed(names)}
+    for relation, wanted in _NAMES.items():
+        found = [given.get(usual[0]) or next((lower[one] for one in usual if one in lower), "") for usual in wanted]
+        # relevance may lack the last column: each pair is then a relevant one
+        if all(found[:2] if relation == "relevance" else found) and (relation == "relevance" or not given):
+            return relation, found
+    return None, []
 
 
 def _matched(frame: pd.DataFrame, columns: pd.DataFrame, field: str) -> tuple[pd.DataFrame, tuple[str, ...]]:

@@ -43,8 +43,9 @@ def read(
     columns: Columns = USUAL,
     *,
     beside: str | Path | None = None,
-    relations: str | Path | None = None,
+    relations: str | Path | pairs.Relevance | None = None,
     questions: str | Path | None = None,
+    asked: Columns | None = None,
     name: str | None = None,
     field: str = "vectors",
     beside_field: str = "labels",
@@ -58,6 +59,7 @@ def read(
         beside: a table with texts, labels, groups or ids: one row per vector in the same order, or matched by ids that both have.
         relations: a table of pairs with a score, or of queries, documents and relevance.
         questions: the vectors of the questions of a search, if they are in a file of their own.
+        asked: columns of `questions`; what it leaves open is read as in `columns`.
         name: title on pages; None for the file's name.
         field, beside_field: form fields or command-line options of the file and of `beside`, for errors.
         skip_bad: leave out rows without a readable vector; the fact `skipped` says how many.
@@ -66,9 +68,10 @@ def read(
         InputError: the file cannot be used; names the row (from 1) and column, if any.
     """
     if questions is not None:
-        further: dict[str, Any] = {"columns": columns, "skip_bad": skip_bad}
-        documents = read(path, beside=beside, name=name, field=field, beside_field=beside_field, **further)
-        return searches.joined(documents, read(questions, field="queries", **further), relations)
+        own: dict[str, Any] = {"beside": beside, "beside_field": beside_field, "skip_bad": skip_bad}
+        documents = read(path, columns, name=name, field=field, **own)
+        of_questions = _asked(questions, asked, columns)
+        return searches.joined(documents, read(questions, of_questions, field="queries", skip_bad=skip_bad), relations)
     name_of_file, table = str(path), None
     if holds(name_of_file, field, VECTORS) != "array":
         table = _table(name_of_file, field, columns, VECTORS)
@@ -80,8 +83,9 @@ def read_texts(
     path: str | Path,
     columns: Columns = USUAL,
     *,
-    relations: str | Path | None = None,
+    relations: str | Path | pairs.Relevance | None = None,
     questions: str | Path | None = None,
+    asked: Columns | None = None,
     name: str | None = None,
     field: str = "texts",
 ) -> TextSet:
@@ -90,9 +94,29 @@ def read_texts(
         return _of_folder(*folder, name or Path(path).name)
     if questions is not None:
         documents = read_texts(path, columns, name=name, field=field)
-        return searches.joined(documents, read_texts(questions, columns, field="queries"), relations)
+        of_questions = _asked(questions, asked, columns)
+        return searches.joined(documents, read_texts(questions, of_questions, field="queries"), relations)
     table = _table(path, field, columns, TEXTS)
     return _finished(_texts_of(table, columns, field), table, str(path), name, relations)
+
+
+def column_names(path: str | Path) -> list[str]:
+    """The columns of a table, from its first rows; empty for what is no table, or cannot be read."""
+    try:
+        if catalogue.remote(str(path)) is None and holds(str(path), "file") in formats.TABLES:
+            names: list[str] = formats.file_table(Path(path), 2).flatten().column_names
+            return names
+    except InputError:
+        pass
+    return []
+
+
+def _asked(questions: str | Path, own: Columns | None, columns: Columns) -> Columns:
+    """The columns of a file of questions: its own, else those of the documents that it has."""
+    names, own = column_names(questions), own or USUAL
+    of_documents = columns.among(names) if names else columns
+    every = {name: own.given(name) or of_documents.given(name) for name in table_columns.NAMES}
+    return Columns(own.points or columns.points, **every)
 
 
 def _of_folder(corpus: str, questions: str, relations: str, name: str) -> TextSet:
@@ -111,8 +135,9 @@ def read_either(
     columns: Columns = USUAL,
     *,
     beside: str | None = None,
-    relations: str | None = None,
+    relations: str | pairs.Relevance | None = None,
     questions: str | None = None,
+    asked: Columns | None = None,
     name: str | None = None,
     field: str = "vectors",
     skip_bad: bool = False,
@@ -121,7 +146,9 @@ def read_either(
     if questions is not None:
         documents = read_either(path, columns, beside=beside, name=name, field=field, skip_bad=skip_bad)
         kind: Any = read if isinstance(documents, VectorSet) else read_texts
-        return searches.joined(documents, kind(questions, columns, field="queries"), relations)
+        return searches.joined(
+            documents, kind(questions, _asked(questions, asked, columns), field="queries"), relations
+        )
     if searches.files_in(path) is not None:
         return read_texts(path, columns, relations=relations, name=name)
     kind = holds(path, field)
@@ -263,7 +290,11 @@ def _beside(name: str | Path, n: int, columns: Columns, field: str, *, by_id: bo
 
 
 def _finished(
-    content: Content, table: pa.Table | None, path: str, name: str | None, relations: str | Path | None
+    content: Content,
+    table: pa.Table | None,
+    path: str,
+    name: str | None,
+    relations: str | Path | pairs.Relevance | None,
 ) -> Content:
     """The set with its title, and with the pairs of a file, if there is one. Of a store the title says which rows were drawn."""
     metadata = None if table is None else table.schema.metadata
@@ -271,7 +302,7 @@ def _finished(
     return _with_pairs(replace(content, name=name or of_store or catalogue.title(path)), relations)
 
 
-def _with_pairs(content: Content, relations: str | Path | None) -> Content:
+def _with_pairs(content: Content, relations: str | Path | pairs.Relevance | None) -> Content:
     if relations is None:
         return content
     columns = searches.told_apart(content.columns)
@@ -377,7 +408,7 @@ def _checked_texts(row_data: pd.DataFrame, name: str, field: str) -> TextSet:
 def annotated(
     content: TextSet | VectorSet,
     labels: str | Path | None = None,
-    relations: str | Path | None = None,
+    relations: str | Path | pairs.Relevance | None = None,
     column: str | None = None,
 ) -> TextSet | VectorSet:
     """A set with the labels or the pairs of further files; pairs replace those it has. The newest come first.

@@ -27,12 +27,10 @@ _WORDS: Final = {
     **dict.fromkeys(("document", "documents", "doc", "docs", "passage", "passages", "corpus", "d"), DOCUMENT),
 }
 """Cells of a column that tells questions from documents."""
-_SPLITS: Final = ("test", "dev", "validation", "train")
 
 
 def files_in(path: str | Path) -> tuple[str, str, str] | None:
-    """Documents, questions and relevance of a folder as BEIR has it (Thakur et al. 2021), with the first of test, dev and train; None
-    for what is no such folder.
+    """Documents, questions and relevance of a folder as BEIR has it; None for what is no such folder.
 
     Raises:
         InputError: it has documents, but no questions or no relevance.
@@ -40,15 +38,14 @@ def files_in(path: str | Path) -> tuple[str, str, str] | None:
     folder = Path(path)
     if catalogue.remote(str(path)) is not None or not (folder / "corpus.jsonl").is_file():
         return None
-    found = (folder / "qrels" / f"{split}.tsv" for split in _SPLITS)
-    relevance = next((file for file in found if file.is_file()), None)
+    relevance = pairs.relevance_in(folder)
     if relevance is None or not (folder / "queries.jsonl").is_file():
         lacks = "qrels/test.tsv" if relevance is None else "queries.jsonl"
         raise InputError.at("documents", f"the folder '{shortened(folder.name)}' has corpus.jsonl, but no {lacks}")
     return str(folder / "corpus.jsonl"), str(folder / "queries.jsonl"), str(relevance)
 
 
-def joined(documents: Content, questions: Content, relevance: str | Path | None) -> Content:
+def joined(documents: Content, questions: Content, relevance: str | Path | pairs.Relevance | None) -> Content:
     """One set of documents and questions. Rows without ids are numbered from 1. A question whose id is also a document's gets `q:` before
     it, as all others then do.
 
@@ -69,7 +66,7 @@ def joined(documents: Content, questions: Content, relevance: str | Path | None)
     rated, relation, notes = pairs.read(relevance, columns, prefix=prefix)
     if relation != "relevance":
         raise InputError.at("pairs", "expected columns query, document, relevance")
-    notes = (*documents.notes, *questions.notes, *notes)
+    notes = tuple(dict.fromkeys((*documents.notes, *questions.notes, *notes)))
     every = replace(documents, columns=columns, pairs=rated, relation=relation, labels_first=False, notes=notes)
     if isinstance(every, VectorSet) and isinstance(documents, VectorSet) and isinstance(questions, VectorSet):
         if documents.d != questions.d:
@@ -112,5 +109,5 @@ def told_apart(columns: pd.DataFrame) -> pd.DataFrame:
 def unused_note(names: Collection[str], used: Collection[str]) -> tuple[str, ...]:
     """A sentence on columns that nothing reads."""
     free = [name for name in names if name not in used]
-    could = "name one as the text, the label (classes to judge by) or the group (query or document)"
-    return (f"Columns that are not used: {listed(free, 100)}; you can {could}.",) if free else ()
+    could = "the text, the label (classes, or slices such as areas) or the group (query or document)"
+    return (f"Columns that are not used: {listed(free, 100)}. One could be {could}.",) if free else ()

@@ -24,6 +24,7 @@ READING = [
     "compare",
     "check",
     "rows",
+    "transform",
     "upgrade",
     "catalogue",
     "list_runs",

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from isoviz import posthoc
 from isoviz.__main__ import main
-from isoviz.commands import transform
+from isoviz.operations import transform
 from isoviz.parameters import start_values
 from isoviz.readouts.cosines import overlap
 from isoviz.readouts.image import Image
 from isoviz.whatif import chains
 from tests.posthoc.clouds import cloud
+from tests.readouts.searches import made
 
 
 @pytest.fixture
@@ -42,6 +43,46 @@ def test_every_transform_is_offered(slug: str, files: Path, capsys: pytest.Captu
     kept = overlap(Image(np.load("dev.npy")), Image(expected)).value
     assert document["neighbours"]["recall10"] == pytest.approx(kept, abs=1e-9) and document["neighbours"]["n"] == 10
     assert not list(files.glob("*.partial"))
+
+
+def test_a_search_judges_the_chain_on_all_questions_and_on_those_held_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    search = made(seed=4)
+    for name, points in (("documents", search.documents), ("questions", search.questions)):
+        np.save(tmp_path / f"{name}.npy", points)
+    (tmp_path / "qrels").mkdir()  # relevance as BEIR has it, by row numbers
+    links = pd.DataFrame(np.add(search.relevance, [1, 1, 0]), columns=["query-id", "corpus-id", "score"])
+    links.to_csv(tmp_path / "qrels/test.tsv", sep="\t", index=False)
+    words = [
+        "transform",
+        "--chain",
+        "zca:strength=1",
+        "--in",
+        f"{tmp_path}/documents.npy",
+        "--out",
+        f"{tmp_path}/o.npy",
+    ]
+    words += ["--queries", f"{tmp_path}/questions.npy", "--relevance", str(tmp_path), "--json"]
+    assert main(words) == 0
+    found = json.loads(capsys.readouterr().out)["search"]
+    chain = chains.step("zca", strength=1.0).make().fit(search.documents)
+    means = []
+    for change in (lambda points: points, chain.transform):
+        documents, questions = (np.asarray(change(part)) for part in (search.documents, search.questions))
+        cosines = (
+            (questions @ documents.T) / np.linalg.norm(questions, axis=1)[:, None] / np.linalg.norm(documents, axis=1)
+        )
+        scores = np.zeros((len(questions), 2))
+        for row, ranking in enumerate(np.argsort(-cosines, axis=1)[:, :10]):
+            grades = {document: grade for query, document, grade in search.relevance if query == row}
+            discount = 1 / np.log2(np.arange(2, 12))
+            ideal = np.sort([*grades.values(), *[0] * 10])[::-1][:10] @ discount
+            scores[row, 0] = np.array([grades.get(document, 0) for document in ranking]) @ discount / ideal
+        means.append(scores[:, 0].mean())
+    assert found["all"]["questions"] == 60 and found["held_back"]["questions"] == 20
+    assert found["all"]["ndcg10_change"]["value"] == pytest.approx(means[1] - means[0], abs=1e-6)
+    assert main([*words[:-3], "--json"]) == 2 and "--relevance: questions need" in capsys.readouterr().err
 
 
 def test_float32_stays_float32_and_a_file_may_be_replaced(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

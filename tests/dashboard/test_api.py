@@ -75,6 +75,7 @@ def test_the_index_lists_what_the_server_offers(client: TestClient, monkeypatch:
         "compare",
         "check",
         "rows",
+        "transform",
         "upgrade",
         "catalogue",
         "list_runs",
@@ -169,20 +170,27 @@ def test_compare_check_upgrade_and_rows_read_below_the_roots_only(
         {"encoders": ["old.npy", "new.npy"], "queries": ["asked.npy", "asked6.npy"], "relevance": "links.npy"},
         {"vectors": "old.npy", "baseline": "before.json", "same_rows": True},
         {"old": "old.npy", "new": "new.npy"},
+        {"input": "old.npy", "chain": "zca"},
         {"embeddings": "old.npy"},
     ):
-        name = {"encoders": "compare", "vectors": "check", "old": "upgrade", "embeddings": "rows"}[next(iter(given))]
+        name = {
+            "encoders": "compare",
+            "vectors": "check",
+            "old": "upgrade",
+            "embeddings": "rows",
+            "input": "transform",
+        }[next(iter(given))]
 
         def below(folder: Path, value: object) -> object:
             return [str(folder / one) for one in value] if isinstance(value, list) else str(folder / str(value))
 
         def placed(folder: Path, given: dict[str, object] = given) -> dict[str, object]:
-            return {key: value if value is True else below(folder, value) for key, value in given.items()}
+            return {key: value if value in (True, "zca") else below(folder, value) for key, value in given.items()}
 
         assert call(client, name, **placed(tmp_path))[0] == 400
         status, reply = call(client, name, **placed(tmp_path / "open"))
         assert status == 200, reply
-        assert {"sentences", "ok", "recall10"} & set(reply)
+        assert {"sentences", "ok", "recall10", "neighbours"} & set(reply)
 
 
 def test_measure_keeps_to_the_limits_of_reading_and_the_quota(

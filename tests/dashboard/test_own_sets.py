@@ -103,18 +103,47 @@ def test_an_upload_is_kept_and_named_in_the_address(open_page: OpenPage, compute
 
 def test_a_search_is_three_files(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
     page = open_page("explore", explore_at="My vectors")
-    page.session_state["explore_own.vectors.more"] = True
-    page.run()
     links = "query,document,relevance\n" + "\n".join(f"q{row},t{row},1" for row in range(30))
     asked = _csv(POINTS[:30] + 1).replace(b"\nt", b"\nq")
     page.file_uploader(key="explore_own.vectors.questions").set_value([("questions.csv", asked, "text/csv")])
     page = _upload(page, "documents.csv", _csv())
-    assert errors(page) == ["Questions need relevance: a table of query, document and relevance."]
+    assert errors(page) == [] and "Add which documents are relevant to these questions" in texts(page)
     page.file_uploader(key="explore_own.vectors.relations").set_value([("links.csv", links.encode(), "text/csv")])
     page.run()
     assert errors(page) == []
     found = vectors.load(str(page.query_params["explore_vectors"]))
     assert (found.relation, found.n, len(found.pairs)) == ("relevance", 90, 30)
+
+
+def test_columns_are_chosen_from_a_list_also_after_an_error(open_page: OpenPage) -> None:
+    words = pd.DataFrame(
+        {"nr": range(30), "titel": "t", "absatz": [f"about {n}" for n in range(30)], "fach": ["a", "b"] * 15}
+    )
+    links = pd.DataFrame({"frage": range(10), "treffer": range(10)})
+    asked = pd.DataFrame({"nr": range(10), "wortlaut": [f"what is {n}" for n in range(10)], "fach": ["a", "b"] * 5})
+
+    def put(role: str, frame: pd.DataFrame) -> None:
+        file = (f"{role}.csv", frame.to_csv(index=False).encode(), "text/csv")
+        page.file_uploader(key=f"compare_own.texts.{role}").set_value(file).run()
+
+    def choose(**columns: str) -> None:
+        for name, column in columns.items():
+            field = page.selectbox(key=f"compare_own.texts.{name.replace('_', '.')}")
+            assert column in field.options
+            field.set_value(column).run()
+
+    page = open_page("compare", compare_from="Your texts")
+    page.session_state["compare_own.texts.more"] = True
+    put("file", words)
+    assert len(errors(page)) == 1 and "the column of the texts" in errors(page)[0]
+    choose(file_text="absatz", file_id="nr", file_label="fach")
+    assert errors(page) == [] and "titel. One could be the text, the label" in texts(page)
+    put("relations", links)
+    put("questions", asked)
+    choose(questions_text="wortlaut", questions_id="nr", relations_query="frage", relations_document="treffer")
+    assert errors(page) == []
+    found = vectors.load_any(str(page.query_params["compare_texts"]))
+    assert (found.n, len(found.pairs)) == (40, 10) and found.columns["label"].tolist() == ["a", "b"] * 20
 
 
 def test_a_link_to_vectors_that_are_gone_says_so(open_page: OpenPage) -> None:
@@ -192,7 +221,7 @@ def test_a_database_whose_password_the_page_forgets(
     with duckdb.connect(str(tmp_path / "v.duckdb")) as made:
         made.execute("CREATE TABLE docs AS SELECT i AS id, [random(), i, i * i]::FLOAT[] AS v FROM range(90) t(i)")
     monkeypatch.setenv("ISOVIZ_STORE_HOSTS", "127.0.0.1:9")  # nobody listens there
-    page = open_page("explore", explore_at="My vectors", **{"explore_own.vectors.from": "Path on the server"})
+    page = open_page("explore", explore_at="My vectors", **{"explore_own.vectors.from": "Path or database"})
     field = page.text_input(key="explore_own.vectors.path")
     field.set_value("postgresql://wilhelmine:geheim@127.0.0.1:9/db").run()
     (message,) = errors(page)

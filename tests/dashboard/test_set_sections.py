@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +15,7 @@ import isoviz
 from dashboard.inputs import set_sections
 from dashboard.shared import menu
 from isoviz import vectors
+from isoviz.__main__ import main
 from isoviz.jobs import queue
 from isoviz.operations.jobs import OF_SET
 from isoviz.readouts import Annotations
@@ -43,8 +47,10 @@ def kept() -> VectorSet:
     return made
 
 
-def test_what_if_lists_rows_slices_and_the_frontier(open_page: OpenPage, kept: VectorSet, offered: Offered) -> None:
-    shown = {"whatif_rows": "true", "whatif_slices": "true", "whatif_frontier": "true"}
+def test_what_if_lists_rows_slices_frontier_and_gate(
+    open_page: OpenPage, kept: VectorSet, offered: Offered, tmp_path: Path
+) -> None:
+    shown = dict.fromkeys(("whatif_rows", "whatif_slices", "whatif_frontier", "whatif_gate"), "true")
     page = open_page("whatif", **menu.WHATIF_OWN, whatif_either=kept.key, **shown)
     assert errors(page) == []
     said, found = texts(page), isoviz.rows(kept.points)
@@ -57,8 +63,19 @@ def test_what_if_lists_rows_slices_and_the_frontier(open_page: OpenPage, kept: V
     every = measured(kept.points, Annotations(), slicing(kept.columns, "group"))
     table = next(frame.value for frame in page.dataframe if "slice" in frame.value)
     np.testing.assert_allclose(table["value"], [one.value for one in every])
-    assert "Different from the rest: norm of long; norm of short." in said
-    assert "posthoc.truncation(keep=16)" in page.code[-1].value
+    page.selectbox(key="whatif_slice_measure").set_value("norm").run()
+    assert re.search(r"norm: different from the rest: long \(p = .+\); short \(p = ", texts(page))
+    baseline = json.loads(offered["baseline.json"]())
+    (tmp_path / "baseline.json").write_text(json.dumps(baseline))
+    assert "The gate fails when these 90 rows lose" in said and baseline["n"] == 90
+    command = next(block.value for block in page.code if "isoviz check" in block.value).splitlines()[-1]
+    for name, points, code in (("same", kept.points, 0), ("permuted", kept.points[::-1], 1)):
+        np.save(tmp_path / f"{name}.npy", points)
+        words = command.replace(" made ", f" {tmp_path}/{name}.npy ").replace(
+            "baseline.json", f"{tmp_path}/baseline.json"
+        )
+        assert main(words.split()[1:]) == code, name
+    assert any("posthoc.truncation(keep=16)" in block.value for block in page.code)
     assert offered["rows.csv"]().count(b"\n") == 90  # a header, and 89 rows that are not zero
     page.segmented_control(key="whatif_row_list").set_value("near-duplicates").run()
     table = next(frame.value for frame in page.dataframe if "N_10" in frame.value)

@@ -88,6 +88,47 @@ def test_recall_is_of_the_half_that_the_map_was_not_fitted_on() -> None:
     assert upgrade(OLD[again], NEW[again]).mapped.value == pytest.approx(result.mapped.value, abs=0.05)  # other halves
 
 
+def test_questions_search_all_rows_each_mapped_by_the_other_halfs_map(tmp_path, capsys, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    asked = RNG.normal(size=(40, 8)) * np.geomspace(2, 0.3, 8) + 1.0, RNG.normal(size=(40, 8)) - 3.0
+    order, mapped = np.random.default_rng(0).permutation(300), np.empty_like(NEW)
+    for fitted, held_out in ((order[:150], order[150:]), (order[150:], order[:150])):
+        mapped[held_out] = fit(OLD[fitted], NEW[fitted], "procrustes").of_points(OLD[held_out])
+
+    def first(questions: NDArray[np.float64], documents: NDArray[np.float64]) -> list[set[int]]:
+        cosines = questions @ (documents / np.linalg.norm(documents, axis=1, keepdims=True)).T
+        return [set(row[:10].tolist()) for row in np.argsort(-cosines, axis=1)]
+
+    truth = first(asked[1], NEW)
+    result = upgrade(OLD, NEW, questions=asked)
+    for shown, found in ((result.mapped, first(asked[1], mapped)), (result.old, first(asked[0], OLD))):
+        expected = np.mean([len(one & other) / 10 for one, other in zip(truth, found, strict=True)])
+        assert shown.value == pytest.approx(expected, abs=1e-3) and shown.n == 40
+    monkeypatch.chdir(tmp_path)
+    for name, points in {"old": OLD, "new": NEW, "q": asked[0], "r": asked[1]}.items():
+        np.save(f"{name}.npy", points)
+    (tmp_path / "links.csv").write_text("query,document\n" + "".join(f"{row},{row}\n" for row in range(1, 41)))
+    words = [
+        "upgrade",
+        "--old",
+        "old.npy",
+        "--new",
+        "new.npy",
+        "--queries",
+        "q.npy",
+        "r.npy",
+        "--relevance",
+        "links.csv",
+    ]
+    assert main([*words, "--require", "recall10=0.999", "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["recall10"]["mapped"]["value"] == pytest.approx(result.mapped.value)
+    assert [one["name"] for one in document["search"]["encoders"]] == ["new", "old", "mapped"]
+    assert main(["upgrade", "--old", "old.npy", "--new", "new.npy", "--queries", "q.npy", "q.npy"]) == 0
+    capsys.readouterr()
+    assert main(["upgrade", "--old", "old.npy", "--new", "new.npy", "--relevance", "links.csv"]) == 2
+    assert "--queries: give two files" in capsys.readouterr().err
+
+
 def test_rows_must_match() -> None:
     for old, new in ((OLD, NEW[:-1]), (OLD[:20], NEW[:20])):
         with pytest.raises(InputError) as caught:

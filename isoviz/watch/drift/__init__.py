@@ -35,6 +35,7 @@ from isoviz.readouts.image import Image
 from isoviz.readouts.slices import Slice, Slicing
 from isoviz.statistics.paired_bootstrap import Mean
 from isoviz.tables import arrays
+from isoviz.vectors.sets import VectorSet
 from isoviz.watch.drift.measures import (
     FEWEST,
     GROUPS,
@@ -48,7 +49,19 @@ from isoviz.watch.drift.measures import (
 from isoviz.watch.drift.records import CANARY, Baseline, Check, Drift, Outcome, missing_notes
 from isoviz.watch.vectors import as_rows
 
-__all__ = ["LEVEL", "MEASURES", "Baseline", "Check", "Drift", "Searches", "baseline", "check", "missing_notes", "read"]
+__all__ = [
+    "LEVEL",
+    "MEASURES",
+    "Baseline",
+    "Check",
+    "Drift",
+    "Searches",
+    "baseline",
+    "check",
+    "missing_notes",
+    "read",
+    "searches_of",
+]
 
 Searches = Mapping[str, tuple[float, float, float]]
 """nDCG@10, recall@10 and MRR of each query."""
@@ -313,17 +326,21 @@ def read(
         warnings.warn(f"vectors: {skipped}", stacklevel=2)
     names = [str(one) for one in found.columns["id"]] if "id" in found.columns else None
     of = None if by is None else slices.slicing(found.columns, by)
-    if pairs is None:
-        return found.points, names, {}, of
+    return found.points, names, {} if pairs is None else searches_of(found), of
+
+
+def searches_of(found: VectorSet) -> Searches:
+    """nDCG@10, recall@10 and MRR@10 of each question of a search. Raises `InputError` (field `pairs`) for a set that is none."""
     relevance = annotations_of(replace(found, columns=found.columns.drop(columns="label", errors="ignore"))).queries
-    if relevance is None or names is None:
+    if relevance is None or "id" not in found.columns:
         raise InputError.at("pairs", "expected columns query, document, relevance")
+    names = found.columns["id"].astype(str).tolist()
     slugs = ["ndcg_cosine", "recall10_cosine", "mrr_cosine"]
     scored = retrieval.measure(Image(found.points), relevance, slugs)
     values = np.stack([cast(Mean, scored[slug]).values for slug in slugs], axis=1).tolist()
     of_queries = zip(relevance.queries, relevance.graded, strict=True)
     answered = [names[query] for query, (documents, _) in of_queries if len(documents)]
-    return found.points, names, dict(zip(answered, map(tuple, values), strict=True)), of
+    return dict(zip(answered, map(tuple, values), strict=True))
 
 
 def _checked(points: ArrayLike) -> NDArray[Any]:
