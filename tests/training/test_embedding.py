@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,18 +13,23 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from accelerate import Accelerator
 from safetensors.torch import load_file
 
 from isoviz import methods, tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
+from isoviz.models import sources
+from isoviz.models.adapter import load_tokenizer
 from isoviz.models.objectives import Objective
 from isoviz.runs import launch, planning
 from isoviz.tasks import own
 from isoviz.tasks.protocol import OwnTask
-from isoviz.training import weights
+from isoviz.training import heads, weights
+from isoviz.training.batches import Encoded
+from isoviz.training.evaluation import EncodedSplits, Evaluator
 from isoviz.training.heads import Embedding, ranking
-from isoviz.training.reload import reload
+from isoviz.training.reload import build, reload
 from tests import tiny
 from tests.training import running
 
@@ -283,6 +289,28 @@ def test_a_run_learns_and_its_folder_gives_its_vectors(
         np.testing.assert_allclose(
             extract.encode(source, texts, prompt="query"), encoder.encode_query(texts), atol=2e-6
         )
+
+
+def test_equal_texts_are_encoded_once(tiny_models: tiny.TinyModels, tmp_path: Path) -> None:
+    cfg = config(tiny_models("bert"), write(tmp_path, 2), 2)
+    task, source = tasks.get(cfg.task, cfg.own), sources.resolve(cfg.model)
+    head = heads.head_for(task, load_tokenizer(source), cfg)
+    model, _ = build(cfg, source, head, False)
+    data = tasks.load(task, cfg.data)
+    frame = data.train.assign(second=data.train["second"].iloc[[0, 1] * (len(data.train) // 2)].to_numpy())
+    rows = EncodedSplits(replace(data, validation=frame), head, cfg)
+    head.prepare(model, rows.train)
+    read: list[int] = []
+    handle = model.register_forward_hook(lambda module, inputs, output: read.append(len(output.head)))
+    found = Evaluator(model, head, rows, Accelerator(cpu=True), lambda: None).validate(3)
+    handle.remove()
+    texts = frame[["first", "second"]].to_numpy().ravel().tolist()
+    assert sum(read) == len(set(texts)) < len(texts) and len(found.head) == 3
+    with torch.no_grad():
+        expected = [model(**head.tokenizer([text], return_tensors="pt")).head[0].numpy() for text in texts]
+    np.testing.assert_allclose(np.stack(found.predictions), np.stack(expected), atol=1e-5)
+    encoded = Encoded({"input_ids": [[1, 2], [3], [1, 2], [3], [4], [1, 2]]}, np.zeros(6), np.arange(6))
+    assert encoded.originals(np.array([False, False, True, False, False, True])).tolist() == [2, 1, 2, 1, 4, 5]
 
 
 @pytest.mark.parametrize(
