@@ -215,6 +215,13 @@ def result_lines(result: Finished, rows: int | None) -> list[tuple[str, str, str
             lines.append(("  sampling error, 95 %", f"± {wording.number(reading.error, 2)}", on))
         if reading.interval:
             lines.append(("  its 95 % interval", " to ".join(decimals(end, places) for end in reading.interval), on))
+    for name, cloud in result.isotropy.clouds.items():
+        if name.startswith("head_"):  # Matryoshka
+            score, on = (
+                metrics.catalogue()["isoscore"],
+                f"{name.replace('_', ' ')}: n = {wording.number(cloud.n)}, d = {cloud.d}",
+            )
+            lines.append((score.number_title, decimals(cloud.number("isoscore"), score.decimals + 1), on))
     output = result.isotropy.output
     if output is not None and output.norm is not None:
         lines.append(("norm of the output weights", wording.number(output.norm), "output weights"))

@@ -81,6 +81,52 @@ def test_losses_of_scored_pairs_are_the_librarys(loss: Any, name: str) -> None:
     assert float(ours) == pytest.approx(float(theirs), rel=1e-6)
 
 
+@pytest.mark.parametrize("loss", ["infonce", "cosent"])
+def test_matryoshka_is_the_librarys_with_equal_weights(loss: Any) -> None:
+    from sentence_transformers.sentence_transformer import losses
+
+    vectors, scores = vectors_of(6, 2).float(), torch.tensor([0.0, 5.0, 2.5, 2.5, 1.0, 4.0])
+    columns = iter(vectors.unflatten(0, (-1, 2)).unbind(1))
+
+    class Stub(torch.nn.Module):
+        def forward(self, features: Any, *_: Any) -> dict[str, torch.Tensor]:
+            return {"sentence_embedding": next(columns)}
+
+        def get_embedding_dimension(self) -> int:
+            return 6
+
+    inner = losses.MultipleNegativesRankingLoss if loss == "infonce" else losses.CoSENTLoss
+    library = losses.MatryoshkaLoss(Stub(), inner(stub := Stub()), [6, 4, 2], [1 / 3] * 3)  # type: ignore[arg-type]
+    library.model, library.loss.model = stub, stub
+    theirs = library([{}, {}], scores)
+    labels = torch.arange(12) if loss == "infonce" else scores.repeat_interleave(2)
+    assert float(Objective(loss, 2, 0.05, widths=(4, 2))(vectors, labels)) == pytest.approx(float(theirs), rel=1e-5)
+
+
+def test_a_run_reports_score_and_isotropy_at_each_width(tiny_models: tiny.TinyModels, tmp_path: Path) -> None:
+    from isoviz import metrics
+
+    cfg = config(tiny_models("bert"), write(tmp_path / "data", 2), 2, widths="4,8", epochs=1)
+    assert cfg.widths == "8, 4"
+    events = running.run(cfg, tmp_path / "run")
+    finished = running.of(events, "finished")[0]
+    model, head = reload(cfg, weights.newest(tmp_path / "run"))
+    frame = tasks.load(tasks.get(cfg.task, cfg.own), cfg.data).validation
+    texts = frame[["first", "second"]].to_numpy().ravel().tolist()
+    with torch.no_grad():
+        vectors = model(**head.tokenizer(texts, padding=True, return_tensors="pt")).head.numpy()
+    codes = pd.factorize(np.array(texts))[0].reshape(-1, 2)
+    for width in (4, 8):
+        cut = vectors[:, :width]
+        assert finished.metrics[f"ndcg_{width}"] == pytest.approx(ranking(cut, codes)[1]["ndcg"], abs=1e-5)
+        cloud = finished.isotropy.clouds[f"head_{width}"]
+        assert cloud.d == width and cloud.number("isoscore") == pytest.approx(metrics.isoscore(cut[::2]), abs=1e-4)
+    with pytest.raises(InputError, match="below the 16"):
+        config(tiny_models("bert"), tmp_path / "data", 2, widths="16")
+    with pytest.raises(InputError, match="no embedding task"):
+        planning.expand(["demo/tiny-bert"], ["demo/sentiment"], [("baseline", {})], [0], widths="8")
+
+
 def test_correlations_are_those_of_sentence_transformers() -> None:
     from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
 
@@ -318,7 +364,7 @@ def test_equal_texts_are_encoded_once(tiny_models: tiny.TinyModels, tmp_path: Pa
     [
         (2, "score", {}),
         (3, None, {"batching": "bucketed"}),
-        (3, None, {"micro_batch": 3}),
+        (3, None, {"micro_batch": 3, "widths": "8"}),
         (2, "score", {"micro_batch": 3}),
     ],
 )
@@ -376,4 +422,4 @@ def test_what_would_be_silently_wrong_is_refused(tmp_path: Path, tiny_models: ti
 
 def test_stored_setups_keep_their_keys() -> None:
     key = RunConfig(task="own", own=OwnTask(text="a", label="b")).setup_key()
-    assert "third" not in key and "temperature" not in key and '"loss"' not in key
+    assert "third" not in key and "temperature" not in key and "widths" not in key and '"loss"' not in key
