@@ -361,15 +361,18 @@ def _model(run: RunRow) -> None:
         request = pretrained.request(run, resources.library().path_of(run.id))
     except InputError:
         return
+    embeds = "loss" not in _inapplicable(run.config)
+    what = "A sentence-transformers" if embeds else "A transformers"
+    layer = "as a layer of its own" if embeds else "into its output layer"
     job_progress.offer_file(
         pretrained.SAVE,
         request,
-        label="Model (transformers)",
+        label="Model (sentence-transformers)" if embeds else "Model (transformers)",
         build="Build the model for download",
         file=f"isoviz-{run.id}.zip",
         key="run_model",
         about=lambda facts: (
-            "A transformers directory that loads without IsoViz; the method is folded into its output layer."
+            f"{what} directory that loads without IsoViz; the method is folded {layer}."
         ),
     )
     st.code(f"python -m isoviz runs save-model {run.id} --out DIR", language="bash", wrap_lines=True)

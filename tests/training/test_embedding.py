@@ -253,6 +253,10 @@ def test_no_text_is_on_both_sides_of_a_split(tmp_path: Path, columns: int) -> No
 def test_columns_are_guessed_by_sentence_transformers_names(tmp_path: Path) -> None:
     guessed = own.guess_columns(own.preview(write(tmp_path, 3)))
     assert guessed == {"text": "anchor", "second": "positive", "third": "negative", "label": None}
+    for answer, second, label in (("In the old town hall.", "answer", None), ("yes", None, "answer")):
+        rows = ({"question": "Where do they meet tonight?", "answer": answer},)
+        guessed = own.guess_columns(own.Preview(("question", "answer"), rows, True, {}))
+        assert guessed == {"text": "question", "second": second, "third": None, "label": label}
 
 
 @pytest.mark.parametrize(
