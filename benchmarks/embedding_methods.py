@@ -1,14 +1,12 @@
-"""Trains embedding models with every method and writes its table; and compares our loop with `SentenceTransformerTrainer` on real rows.
+"""Embedding models with every method, and our loop against `SentenceTransformerTrainer`: writes the table in docs/models-and-tasks.md.
 
     python benchmarks/embedding_methods.py --runs DIR [--model FOLDER --data FOLDER] [--until HH:MM] [--out docs]
 
-Without `--model`: the bundled encoder on demo/sts and demo/search, five seeds. With it: that folder of sentence-transformers on STS-B and
-on pairs (question, context) of SQuAD, below `--data`, three seeds. Each run's record is kept in `--runs`, so that a run is trained once;
-`--out` writes the table of what is there. Methods have their default strength, I-STAR both signs.
+Without `--model`: the bundled encoder on demo/sts and demo/search. With it: that folder of sentence-transformers on STS-B and on pairs
+(question, context) of SQuAD, below `--data`. A record in `--runs` is not measured again; `--out` writes what is there.
 
-Measured on all validation rows, with each method's own transform. Isotropy and uniformity: of the first texts. Alignment: of pairs that
-belong together (a score above 4). Noise floor: 99 % of the cosines of texts that do not share a row lie below. A difference from the
-baseline is paired by seed, with Student's t interval; Holm's correction counts the methods of a column.
+Isotropy and uniformity are those of the first texts, after the method. Alignment: of pairs with a score above 4, of a search of all pairs.
+Noise floor: 99 % of the cosines of texts of different rows lie below.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import itertools
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,25 +46,19 @@ ARMS = [arm for slug in SLUGS for arm in (ISTAR if slug == "istar" else [slug])]
 REAL_ARMS = ["baseline", "gor", "sigreg", "vicreg", "uniformity", "isobn"]
 LIBRARY = "sentence-transformers"
 COLUMNS = ("score", "IsoScore", "alignment", "uniformity", "noise floor")
-DEMO: dict[str, dict[str, Any]] = {
-    "demo/sts": {"max_train": 1000, "epochs": 2},
-    "demo/search": {"max_train": 800, "epochs": 2},
-}
-REAL: dict[str, dict[str, Any]] = {
+DEMO = {"demo/sts": {"max_train": 1000, "epochs": 2}, "demo/search": {"max_train": 800, "epochs": 2}}
+REAL = {
     "stsb": {"max_train": 640, "max_eval": 500, "max_length": 64},
-    "squad": {
-        "own": OwnTask(text="question", second="context", kind="embedding"),
-        "max_train": 320,
-        "max_eval": 300,
-        "max_length": 128,
-    },
+    "squad": {"max_train": 320, "max_eval": 300, "max_length": 128},
 }
+SQUAD = OwnTask(text="question", second="context", kind="embedding")
 HEADING = """\
 ### What methods do to embedding models
 
 Means over seeds, in brackets the change from the baseline, each ± its 95 % interval (Student's t, paired by seed); \\* is a change after
-Holm's correction over the methods of the column. Strengths are the defaults, of I-STAR both signs. Lower alignment, uniformity and noise
-floor: closer pairs, more even directions, lower cosines of unrelated texts. `benchmarks/embedding_methods.py` measures and writes this."""
+Holm's correction over the methods of the column. Three seeds show large changes only. Strengths are the defaults, of I-STAR both
+signs. Lower alignment, uniformity and noise floor: closer pairs, more even directions, lower cosines of unrelated
+texts. `benchmarks/embedding_methods.py` measures and writes this."""
 NAMES = {"demo/sts": "demo/sts, Spearman", "demo/search": "demo/search, nDCG@10"}
 NAMES |= {"stsb": "STS-B, Spearman", "squad": "SQuAD, question to context, nDCG@10"}
 
@@ -84,7 +76,8 @@ def main() -> int:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     torch.set_num_threads(1)
-    for task, arm, seed in runs(REAL if chosen.model else DEMO, chosen):
+    declared, arms = (REAL, [LIBRARY, *REAL_ARMS]) if chosen.model else (DEMO, ARMS)
+    for seed, task, arm in itertools.product(range(chosen.seeds), chosen.tasks or declared, arms):
         file = chosen.runs / f"{task.replace('/', '-')}_{arm}_{seed}.json"
         if file.exists() or (chosen.until and time.strftime("%H:%M") >= chosen.until):
             continue
@@ -98,20 +91,13 @@ def main() -> int:
     return 0
 
 
-def runs(declared: Mapping[str, Any], chosen: argparse.Namespace) -> Iterator[tuple[str, str, int]]:
-    """Task, arm and seed, in their order."""
-    arms = [REAL_ARMS[0], LIBRARY, *REAL_ARMS[1:]] if declared is REAL else ARMS
-    for seed, task, arm in itertools.product(range(chosen.seeds), declared, arms):
-        if not chosen.tasks or task in chosen.tasks:
-            yield task, arm, seed
-
-
 def configured(task: str, arm: str, seed: int, chosen: argparse.Namespace) -> RunConfig:
     slug, _, lam = arm.partition(" ")
     method = ("baseline" if arm == LIBRARY else slug, {"lam": float(lam.replace("−", "-"))} if lam else {})
     values: dict[str, Any] = {"threads": 1, "precision": "no", **({**DEMO, **REAL})[task]}
     if task in REAL:
         values |= {"data": str(chosen.data / task), "epochs": 1, "learning_rate": 2e-5}
+    values |= {"own": SQUAD} if task == "squad" else {}
     slug = "own" if task == "squad" else task
     return planning.expand([chosen.model or "demo/tiny-bert"], [slug], [method], [seed], **values)[0]
 
@@ -147,9 +133,7 @@ def measured(config: RunConfig, vectors: Callable[[RunConfig, list[str], Path], 
     frame = tasks.load(task, config.data, None, 2, config.max_eval).validation
     codes, texts = pd.factorize(frame[list(task.columns)].to_numpy().ravel())
     with tempfile.TemporaryDirectory() as folder:
-        of_text = vectors(config, sorted(texts, key=len), Path(folder))[
-            np.argsort(np.argsort([*map(len, texts)], kind="stable"))
-        ]
+        of_text = vectors(config, list(texts), Path(folder))
     codes = codes.reshape(len(frame), -1)
     unit = of_text / np.linalg.norm(of_text, axis=1, keepdims=True)
     cosines = unit[codes[:, 0]] @ unit[codes[:, 1]].T
@@ -162,19 +146,16 @@ def measured(config: RunConfig, vectors: Callable[[RunConfig, list[str], Path], 
         score = Correlation(Ranks(scores), units).value
     else:
         ranks, found = ranking(of_text[codes.ravel()], codes)
-        units, together = (
-            np.where(np.array(ranks) <= 10, 1 / np.log2(1 + np.array(ranks)), 0.0),
-            np.ones(len(frame), bool),
-        )
-        score = found["ndcg"]
+        units = [1 / np.log2(1 + rank) if rank <= 10 else 0.0 for rank in ranks]
+        score, together = found["ndcg"], np.ones(len(frame), bool)
     first = of_text[codes[:, 0]].astype(float)
     values = (score, metrics.isoscore(first), metrics.alignment(first[together], of_text[codes[together, 1]]))
     floor = np.quantile(cosines[apart], 0.99)
     return {
         **dict(zip(COLUMNS, map(float, (*values, metrics.uniformity(first), floor)), strict=True)),
-        "units": units.tolist(),
+        "units": [*map(float, units)],
         "scores": scores.tolist() if task.label else None,
-        "rows": [config.max_train or 0, len(frame), len(texts)],
+        "rows": [config.max_train, len(frame)],
     }
 
 
@@ -187,26 +168,27 @@ def write(chosen: argparse.Namespace) -> None:
         seeds = sorted(set.intersection(*[set(runs_of[arm]) for arm in arms]))
         if len(seeds) < 2:
             continue
-        train, validation, _ = runs_of[arms[0]][seeds[0]]["rows"]
+        train, validation, *_ = runs_of[arms[0]][seeds[0]]["rows"]
         about = f"{title}: {train:,} training rows, {validation:,} validation rows, {len(seeds)} seeds"
-        table = Table(about, ["", *COLUMNS], [[label(arm)] for arm in arms])
+        table, shown = Table(about, ["", *COLUMNS], [[label(arm)] for arm in arms]), [f"**{title}.**"]
         for column in COLUMNS:
             values = np.array([[runs_of[arm][seed][column] for seed in seeds] for arm in arms])
             changes = values[1:] - values[0]
             p = two_samples.holm(two_samples.paired_t(changes))
-            table.rows[0].append(f"{decimals(float(values[0].mean()))}{half(values[0])}")
+            table.rows[0].append(f"{decimals(float(values[0].mean()), 4)}{half(values[0])}")
             for row, mean, change, one in zip(table.rows[1:], values[1:].mean(axis=1), changes, p, strict=True):
                 star = "*" if one < 0.05 else ""
-                row.append(f"{decimals(float(mean))} ({decimals(float(change.mean()), sign=True)}{half(change)}){star}")
+                row.append(
+                    f"{decimals(float(mean), 4)} ({decimals(float(change.mean()), 4, sign=True)}{half(change)}){star}"
+                )
             if column in COLUMNS[:2]:
                 words = ("higher", "lower") if column == "score" else ("more isotropic", "less isotropic")
                 clear, up = p < 0.05, changes.mean(axis=1) > 0
                 groups = dict(zip((*words, "cannot tell"), (clear & up, clear & ~up, ~clear), strict=True))
                 named = {word: ", ".join(itertools.compress(arms[1:], which)) for word, which in groups.items()}
-                table.notes.append(
-                    f"{column}: {'; '.join(f'{word}: {which}' for word, which in named.items() if which)}."
-                )
-        parts += [table, quality(runs_of)] if task in REAL else [table]
+                words_of = [f"{word}: {which}" for word, which in named.items() if which]
+                shown.append(f"{column[0].upper() + column[1:]}: {'; '.join(words_of)}.")
+        parts += [" ".join([*shown, *([quality(runs_of)] if task in REAL else [])]), table]
     where = machine(["torch", "transformers", "sentence-transformers"], "one thread")
     publish(chosen.out, "embedding-methods", *parts, where, page="models-and-tasks.md")
 
@@ -226,7 +208,7 @@ def label(arm: str) -> str:
 
 def half(values: np.ndarray) -> str:
     ends = intervals.of_mean(values.tolist())
-    return f" ± {(ends.high - ends.low) / 2:.3f}" if ends else ""
+    return f" ± {(ends.high - ends.low) / 2:.4f}" if ends else ""
 
 
 def quality(runs_of: Mapping[str, Mapping[int, dict[str, Any]]]) -> str:
