@@ -1,6 +1,6 @@
 """Embedding models with every method, and our loop against `SentenceTransformerTrainer`: writes the table in docs/models-and-tasks.md.
 
-    python benchmarks/embedding_methods.py --runs DIR [--model FOLDER --data FOLDER] [--until HH:MM] [--out docs]
+    python benchmarks/embedding_methods.py --runs DIR [--model FOLDER --data FOLDER] [--out docs]
 
 Without `--model`: the bundled encoder on demo/sts and demo/search. With it: that folder of sentence-transformers on STS-B and on pairs
 (question, context) of SQuAD, below `--data`. A record in `--runs` is not measured again; `--out` writes what is there.
@@ -40,9 +40,8 @@ from isoviz.training import loop
 from isoviz.training.heads import ranking
 from isoviz.training.reload import reload
 
-ISTAR = ("istar −1", "istar +1")
 SLUGS = [slug for slug, method in methods.catalogue().items() if "embedding" in method.kinds]
-ARMS = [arm for slug in SLUGS for arm in (ISTAR if slug == "istar" else [slug])]
+ARMS = [arm for slug in SLUGS for arm in (["istar −1", "istar +1"] if slug == "istar" else [slug])]
 REAL_ARMS = ["baseline", "gor", "sigreg", "vicreg", "uniformity", "isobn"]
 LIBRARY = "sentence-transformers"
 COLUMNS = ("score", "IsoScore", "alignment", "uniformity", "noise floor")
@@ -56,7 +55,7 @@ HEADING = """\
 ### What methods do to embedding models
 
 Means over seeds, in brackets the change from the baseline, each ± its 95 % interval (Student's t, paired by seed); \\* is a change after
-Holm's correction over the methods of the column. Three seeds show large changes only. Strengths are the defaults, of I-STAR both
+Holm's correction over the methods of the column. Few seeds show large changes only. Strengths are the defaults, of I-STAR both
 signs. Lower alignment, uniformity and noise floor: closer pairs, more even directions, lower cosines of unrelated
 texts. `benchmarks/embedding_methods.py` measures and writes this."""
 NAMES = {"demo/sts": "demo/sts, Spearman", "demo/search": "demo/search, nDCG@10"}
@@ -71,7 +70,6 @@ def main() -> int:
     parser.add_argument("--data", type=Path, help="with folders stsb and squad of Parquet files")
     parser.add_argument("--seeds", type=int, default=5, help="how many")
     parser.add_argument("--tasks", nargs="+", help="only these")
-    parser.add_argument("--until", default="", metavar="HH:MM", help="begin no run at or after this time of today")
     chosen = parser.parse_args()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
@@ -79,7 +77,7 @@ def main() -> int:
     declared, arms = (REAL, [LIBRARY, *REAL_ARMS]) if chosen.model else (DEMO, ARMS)
     for seed, task, arm in itertools.product(range(chosen.seeds), chosen.tasks or declared, arms):
         file = chosen.runs / f"{task.replace('/', '-')}_{arm}_{seed}.json"
-        if file.exists() or (chosen.until and time.strftime("%H:%M") >= chosen.until):
+        if file.exists():
             continue
         began = time.perf_counter()
         config = configured(task, arm, seed, chosen)
@@ -200,7 +198,6 @@ def records(folder: Path, task: str, arm: str) -> dict[int, dict[str, Any]]:
 
 
 def label(arm: str) -> str:
-    """The method with its strength."""
     slug, _, lam = arm.partition(" ")
     strength = lam or methods.check_params(slug, {}).get("lam")
     return methods.get(slug).title + (f", λ = {strength}" if strength is not None else "")
