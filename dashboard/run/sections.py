@@ -371,8 +371,6 @@ def _model(run: RunRow) -> None:
         build="Build the model for download",
         file=f"isoviz-{run.id}.zip",
         key="run_model",
-        about=lambda facts: (
-            f"{what} directory that loads without IsoViz; the method is folded {layer}."
-        ),
+        about=lambda facts: f"{what} directory that loads without IsoViz; the method is folded {layer}.",
     )
     st.code(f"python -m isoviz runs save-model {run.id} --out DIR", language="bash", wrap_lines=True)
