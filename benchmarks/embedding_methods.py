@@ -55,11 +55,12 @@ HEADING = """\
 ### What methods do to embedding models
 
 Means over seeds, in brackets the change from the baseline, each ± its 95 % interval (Student's t, paired by seed); \\* is a change after
-Holm's correction over the methods of the column. Few seeds show large changes only. Strengths are the defaults, of I-STAR both
+Holm's correction over the methods of the column. A star means that a change is not chance, not that it is
+large; few seeds show large or steady changes only. Strengths are the defaults, of I-STAR both
 signs. Lower alignment, uniformity and noise floor: closer pairs, more even directions, lower cosines of unrelated
 texts. `benchmarks/embedding_methods.py` measures and writes this."""
-NAMES = {"demo/sts": "demo/sts, Spearman", "demo/search": "demo/search, nDCG@10"}
-NAMES |= {"stsb": "STS-B, Spearman", "squad": "SQuAD, question to context, nDCG@10"}
+NAMES = {"demo/sts": "demo/sts, bundled encoder, Spearman", "demo/search": "demo/search, bundled encoder, nDCG@10"}
+NAMES |= {"stsb": "STS-B, all-MiniLM-L6-v2, Spearman", "squad": "SQuAD, all-MiniLM-L6-v2, nDCG@10"}
 
 
 def main() -> int:
