@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -134,21 +134,29 @@ class Marks(TrainerCallback):
 
 def their_pace(pairs: pd.DataFrame, chosen: argparse.Namespace) -> float:
     """The same of `SentenceTransformerTrainer`."""
-    model = SentenceTransformer(chosen.model, device="cpu")
-    model.max_seq_length = chosen.length
     marks = Marks()
+    config = configured(pairs, pairs.tail(4), chosen)
+    library_trained(config, pairs, MultipleNegativesRankingLoss, [marks])
+    return (len(marks.taken) - 1) * chosen.batch / (marks.taken[-1] - marks.taken[0])
+
+
+def library_trained(
+    config: RunConfig, rows: pd.DataFrame, loss: type[Any], callbacks: Sequence[TrainerCallback] = ()
+) -> SentenceTransformer:
+    """A model after `SentenceTransformerTrainer` with the settings of one of our runs."""
+    model = SentenceTransformer(config.model, device="cpu")
+    model.max_seq_length = config.max_length
     with tempfile.TemporaryDirectory() as folder:
         arguments = SentenceTransformerTrainingArguments(
-            folder, per_device_train_batch_size=chosen.batch, num_train_epochs=1, learning_rate=2e-5, max_grad_norm=0.0,
-            save_strategy="no", logging_strategy="no", report_to=[], disable_tqdm=True, use_cpu=True, seed=0,
+            folder, per_device_train_batch_size=config.batch_size, num_train_epochs=config.epochs, max_grad_norm=0.0,
+            learning_rate=config.learning_rate, warmup_steps=config.warmup_ratio, weight_decay=config.weight_decay,
+            save_strategy="no", logging_strategy="no", report_to=[], disable_tqdm=True, use_cpu=True, seed=config.seed,
         )  # fmt: skip
-        trainer = SentenceTransformerTrainer(
-            model, arguments, Dataset.from_pandas(pairs, preserve_index=False),
-            loss=MultipleNegativesRankingLoss(model), callbacks=[marks],
-        )  # fmt: skip
+        data = Dataset.from_pandas(rows, preserve_index=False)
+        trainer = SentenceTransformerTrainer(model, arguments, data, loss=loss(model), callbacks=[*callbacks])
         trainer.remove_callback(PrinterCallback)
         trainer.train()
-    return (len(marks.taken) - 1) * chosen.batch / (marks.taken[-1] - marks.taken[0])
+    return model
 
 
 def loaded(config: RunConfig) -> tuple[heads.Head, Evaluator]:

@@ -18,7 +18,7 @@ NO_TRACKER: Final = "none"
 SECTIONS: Final[dict[str, tuple[str, ...]]] = {
     "Optimisation": ("schedule", "warmup_ratio", "weight_decay", "grad_accum", "early_stopping", "batching"),
     "Input and output": ("max_length", "prefix", "doc_stride", "num_beams", "allow_unknown"),
-    "Embeddings": ("loss", "temperature", "pooling"),
+    "Embeddings": ("loss", "temperature", "widths", "pooling"),
     "Decoders": ("without_sinks",),
     "Evaluation and checkpoints": ("select", "max_eval", "probe_size", "checkpoint_minutes", "report_to"),
     "Hardware": ("precision", "threads", "processes", "micro_batch", "accelerate_config"),
@@ -26,7 +26,17 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Headings under which the form and the command line list settings; all others come first."""
 _LATER: Final = (
-    *("processes", "accelerate_config", "pooling", "without_sinks", "dtype", "loss", "temperature", "micro_batch"),
+    *(
+        "processes",
+        "accelerate_config",
+        "pooling",
+        "without_sinks",
+        "dtype",
+        "loss",
+        "temperature",
+        "micro_batch",
+        "widths",
+    ),
 )
 
 
@@ -230,6 +240,14 @@ class RunConfig(BaseModel):
         description="Embedding tasks only: cosines are divided by it; 0.05 is a scale of 20. Accumulation adds no negatives.",
     )
 
+    widths: str | None = Field(
+        None,
+        pattern=r"^\d{1,6}(\s*,\s*\d{1,6})*$",
+        title="Matryoshka widths",
+        description="Embedding tasks only: numbers of first dimensions that also serve as vectors, such as 128, 64. The loss is the "
+        "mean over these and the full width; task and isotropy are measured at each.",
+    )
+
     pooling: Literal["auto", "last", "mean", "cls", "echo"] = Field(
         "auto",
         title="Pooling",
@@ -254,6 +272,16 @@ class RunConfig(BaseModel):
     @classmethod
     def _in_one_order(cls, value: str | None) -> str | None:
         return None if value is None else ", ".join(sorted({name.strip() for name in value.split(",")}))
+
+    @field_validator("widths")
+    @classmethod
+    def _largest_first(cls, value: str | None) -> str | None:
+        return None if value is None else ", ".join(map(str, sorted(set(map(int, value.split(","))), reverse=True)))
+
+    @property
+    def prefixes(self) -> tuple[int, ...]:
+        """The widths of `widths` as numbers."""
+        return tuple(map(int, self.widths.split(","))) if self.widths else ()
 
     @property
     def low_rank(self) -> LowRank | None:

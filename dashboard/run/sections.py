@@ -210,6 +210,13 @@ def result_lines(result: Finished, rows: int | None) -> list[tuple[str, str, str
             lines.append(("  sampling error, 95 %", f"± {wording.number(reading.error, 2)}", on))
         if reading.interval:
             lines.append(("  its 95 % interval", " to ".join(decimals(end, places) for end in reading.interval), on))
+    for name, cloud in result.isotropy.clouds.items():
+        if name.startswith("head_"):  # Matryoshka
+            score, on = (
+                metrics.catalogue()["isoscore"],
+                f"{name.replace('_', ' ')}: n = {wording.number(cloud.n)}, d = {cloud.d}",
+            )
+            lines.append((score.number_title, decimals(cloud.number("isoscore"), score.decimals + 1), on))
     output = result.isotropy.output
     if output is not None and output.norm is not None:
         lines.append(("norm of the output weights", wording.number(output.norm), "output weights"))
@@ -344,15 +351,16 @@ def _model(run: RunRow) -> None:
         request = pretrained.request(run, resources.library().path_of(run.id))
     except InputError:
         return
+    embeds = "loss" not in _inapplicable(run.config)
+    what = "A sentence-transformers" if embeds else "A transformers"
+    layer = "as a layer of its own" if embeds else "into its output layer"
     job_progress.offer_file(
         pretrained.SAVE,
         request,
-        label="Model (transformers)",
+        label="Model (sentence-transformers)" if embeds else "Model (transformers)",
         build="Build the model for download",
         file=f"isoviz-{run.id}.zip",
         key="run_model",
-        about=lambda facts: (
-            "A transformers directory that loads without IsoViz; the method is folded into its output layer."
-        ),
+        about=lambda facts: f"{what} directory that loads without IsoViz; the method is folded {layer}.",
     )
     st.code(f"python -m isoviz runs save-model {run.id} --out DIR", language="bash", wrap_lines=True)

@@ -109,7 +109,7 @@ def _tasks(to_fix: list[str]) -> list[str]:
         on_change=_only_own_data,
         bind="query-params",
         help="Demo tasks generate their own rows. Other tasks need data: a folder, an upload, or the hub. "
-        f"“{OWN_TITLE}” takes any table with texts and labels.",
+        f"“{OWN_TITLE}” takes any table with texts and labels, or with texts that belong together.",
     )
     if not selected:
         forms.show_error("Choose at least one task.")

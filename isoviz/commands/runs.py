@@ -187,7 +187,7 @@ def save_model(
 
     found = opened(store)
     folder = pretrained.save(found.get(id), found.folder_of(id), out)
-    text = f"{folder}: a transformers directory; its README.md says how to load it"
+    text = f"{folder}: its README.md says how to load it"
     return Answer({"id": id, "folder": str(folder)}, text)
 
 

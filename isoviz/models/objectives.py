@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import torch
@@ -25,6 +25,7 @@ class Objective:
         scale: the lowest and the highest score, which `cosine` maps to 0 and 1; None for scores that are cosines already.
         known: pairs of codes (query, document) that belong together. Such a document, like the query itself, is not taken for
             a negative of that query.
+        widths: numbers of first dimensions of which, and of all, the loss is the mean (Matryoshka, Kusupati et al. 2022).
     """
 
     def __init__(
@@ -34,10 +35,12 @@ class Objective:
         temperature: float,
         scale: tuple[float, float] | None = None,
         known: Iterable[tuple[int, int]] = (),
+        widths: Sequence[int] = (),
     ) -> None:
         from sentence_transformers.sentence_transformer import losses
 
         self.loss, self.columns, self.temperature, self.scale = loss, columns, temperature, scale
+        self.widths = widths
         pairs = torch.tensor(sorted(known), dtype=torch.long).reshape(-1, 2)
         self._base = int(pairs.max()) + 1 if len(pairs) else 1
         self._known = torch.cat([torch.tensor([-2]), pairs[:, 0] * self._base + pairs[:, 1]]).unique()  # never empty
@@ -47,6 +50,9 @@ class Objective:
 
     def __call__(self, vectors: Tensor, labels: Tensor) -> Tensor:
         """The mean loss, a scalar."""
+        return torch.stack([self._at(vectors[:, :width], labels) for width in (vectors.shape[1], *self.widths)]).mean()
+
+    def _at(self, vectors: Tensor, labels: Tensor) -> Tensor:
         rows, labels = vectors.unflatten(0, (-1, self.columns)), labels.unflatten(0, (-1, self.columns))
         if self._library is None:
             return self._infonce(rows, labels.long())

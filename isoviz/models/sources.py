@@ -144,7 +144,7 @@ def _sha256(path: Path) -> bytes:
 def _in_folder(
     name: str, kind: Literal["bundled", "local", "cached"], folder: Path, head: HeadKind | None
 ) -> ModelSource:
-    place = name if kind == "cached" else folder
+    place = folder if kind == "local" else name
     if problem := folders.problem(folder):
         raise ModelError.at("model", f"'{place}' {problem}")
     config = folders.config_of(folder) or {}

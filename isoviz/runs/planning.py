@@ -176,6 +176,13 @@ def expand(
         _check_low_rank(variants, task, common)
     model_sources = {model: sources.resolve(model) for model in models}
     _check_targets(model_sources.values(), known.values(), RunConfig.checked(**common).low_rank, checks)
+    for source in model_sources.values():
+        widest, wanted = sources.configuration(source).get("hidden_size"), RunConfig.checked(**common).prefixes
+        if wanted and widest and not 0 < wanted[-1] <= wanted[0] < widest:
+            raise InputError(
+                f"widths: must be below the {widest} dimensions of '{source.name}' (got {common['widths']})",
+                field="widths",
+            )
     embeds = all(task.kind == "embedding" for task in known.values())
     poolings = {model: _pooling(source, common, embeds) for model, source in model_sources.items()}
     longest = {
@@ -292,6 +299,8 @@ def _loss(task: Task, common: Mapping[str, Any]) -> str:
     allowed, reason = (Embedding.losses, "has scores") if task.label else (("infonce",), "has no scores")
     if task.kind != "embedding":
         allowed, reason = ("auto",), "is no embedding task"
+        if common.get("widths"):
+            raise InputError(f"widths: '{task.slug}' is no embedding task", field="widths")
     if requested not in ("auto", *allowed):
         raise InputError.at("loss", f"'{task.slug}' {reason} (got {requested}, allowed: {', '.join(allowed)})")
     if allowed == ("infonce",) and common.get("batch_size", 2) < 2:

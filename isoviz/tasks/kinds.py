@@ -298,7 +298,7 @@ class Embedding(Kind):
     per_row = False
     auto_class = "AutoModel"
     outputs = 0
-    settings = ("loss", "temperature")
+    settings = ("loss", "temperature", "widths")
 
     def check(self, frame: pd.DataFrame, task: Any, checked: dict[str, Any], refuse: Any) -> None:
         """Scores, where there are any; a negative that is none."""

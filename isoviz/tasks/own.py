@@ -102,11 +102,14 @@ def guess_columns(preview: Preview) -> dict[str, str | None]:
     def called(*candidates: str) -> str | None:
         return next((names[word] for word in candidates if word in names), None)
 
+    texts = [name for name in preview.columns if _is_text([row.get(name) for row in preview.rows])]
+    positive, negative = called("positive", "document", "passage"), called("negative")
+    if positive is None and "context" not in names and names.get("answer") in texts:  # sentences, not classes
+        positive = names.pop("answer")
     label = called(
         "label", "labels", "answers", "answer", "target", "class", "category", "score", "rating", "sentiment"
     )
-    texts = [name for name in preview.columns if name != label and _is_text([row.get(name) for row in preview.rows])]
-    positive, negative = called("positive", "document", "passage"), called("negative")
+    texts = [name for name in texts if name != label]
     if label is None and positive is None:
         rest = [name for name in preview.columns if name not in texts and name.lower() not in ("id", "idx", "index")]
         label = rest[-1] if rest else texts.pop() if len(texts) > 1 else None

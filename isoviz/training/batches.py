@@ -52,6 +52,15 @@ class Encoded(Dataset[Any]):
         mask[np.unique(self.rows, return_index=True)[1][:count]] = True
         return mask
 
+    def originals(self, kept: np.ndarray) -> np.ndarray:
+        """(n,) whose vector an item has: its own if `kept` (n,), else that of an item with the same tokens, kept or the first one."""
+        first, known = np.arange(len(self)), dict[tuple[int, ...], int]()
+        for item in np.argsort(~kept, kind="stable").tolist():
+            place = known.setdefault(tuple(self.inputs["input_ids"][item]), item)
+            if not kept[item]:
+                first[item] = place
+        return first
+
     def __len__(self) -> int:
         return len(self.labels)
 

@@ -164,7 +164,7 @@ class Evaluator:
             yield items, {name: value.to(self.accelerator.device) for name, value in batch.items()}
 
     def validate(self, probe_rows: int) -> Pass:
-        """Predict all validation items; collect clouds of the first items of the first `probe_rows` rows.
+        """Predict all validation items, equal texts of embeddings once; collect clouds of the first items of the first `probe_rows` rows.
 
         If the output layer reads every token, the `pooled` and `head` clouds have one token per row, sampled by seed and row,
         because neighbouring tokens are not independent points.
@@ -173,12 +173,14 @@ class Evaluator:
         most = min(_HELD_TOKENS, _HELD_BYTES / (4 * model.width * model.num_layers))
         layers = [Buffered(model.width, most) for _ in range(model.num_layers)]
         probed = encoded.firsts(probe_rows)
+        first = encoded.originals(probed) if self.head.together > 1 else np.arange(len(encoded))
+        items_read = np.unique(first)
         shares = np.random.default_rng((self.rows.seed, 2)).random(len(encoded))
         predictions: list[tuple[int, Any]] = []
         vectors: list[tuple[np.ndarray, ...]] = []
         loss, labels, cloud_seconds, left_out = 0.0, 0, 0.0, 0
         with torch.inference_mode():
-            for numbers, batch in self.batches(self.rows.part_of(encoded)):
+            for numbers, batch in self.batches(self.rows.part_of(encoded, items_read)):
                 items = numbers.numpy()
                 with self.accelerator.autocast():
                     outputs = model(**batch)
@@ -203,6 +205,7 @@ class Evaluator:
                 cloud_seconds += time.perf_counter() - began
         results = processes.gather((loss, labels, vectors, left_out))
         in_order = self._in_order(predictions)
+        in_order = [in_order[place] for place in np.searchsorted(items_read, first)]
         if self.head.together == 1:
             mean_loss = sum(result[0] for result in results) / sum(result[1] for result in results)
         else:

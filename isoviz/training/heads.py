@@ -126,6 +126,16 @@ class Head:
         references = frame[self.task.reference].tolist()
         return metrics.compute(self.task.metrics, references, answers.values, kind=self.task.kind)
 
+    def evaluate_widths(self, frame: pd.DataFrame, encoded: Encoded, predictions: list[Any]) -> dict[str, float | None]:
+        """`METRIC_WIDTH` → value, for every metric at each of the configuration's widths."""
+        return {
+            f"{name}_{width}": value
+            for width in self.config.prefixes
+            for name, value in self.evaluate(
+                frame, self.answers(frame, encoded, [vector[:width] for vector in predictions])
+            ).items()
+        }
+
     def loss(self, model: HeadedModel, encoded: Encoded, predictions: list[Any]) -> float:
         """The task loss of all rows in batches as in training, if items of several form one."""
         raise NotImplementedError
@@ -304,7 +314,13 @@ class Embedding(Head):
             raise InputError(
                 f"loss: cosine compares scores with cosines; '{self.task.label}' must lie between 0 and 1", field="loss"
             )
-        model.objective = Objective(loss, self.together, self.config.temperature, scale, self.known)
+        widths = self.config.prefixes
+        if not all(0 < width < model.head_width for width in widths):
+            raise InputError(
+                f"widths: must be below the {model.head_width} dimensions of the model's vectors (got {self.config.widths})",
+                field="widths",
+            )
+        model.objective = Objective(loss, self.together, self.config.temperature, scale, self.known, widths)
 
     def predict(self, model: HeadedModel, outputs: Outputs, batch: dict[str, Tensor]) -> list[Any]:
         return list(outputs.head.float().cpu().numpy())

@@ -355,7 +355,9 @@ class _Run:
             step=progress.step,
             epoch=progress.epoch,
             loss=validated.loss,
-            metrics=setup.head.evaluate(setup.rows.frame, answers) | self.evaluator.extra_metrics(),
+            metrics=setup.head.evaluate(setup.rows.frame, answers)
+            | setup.head.evaluate_widths(setup.rows.frame, setup.rows.validation, validated.predictions)
+            | self.evaluator.extra_metrics(),
             primary=setup.task.primary,
             collapsed=outcomes.collapse(setup.task, setup.rows.frame, answers.values),
         )
@@ -371,6 +373,7 @@ class _Run:
                 shrinkage.estimate(self.evaluator),
                 sharding.own_copy(setup.plain.output.weight),
                 setup.run_dir / arrays if setup.accelerator.is_main_process else None,
+                setup.config.prefixes,
             )
         progress.measure_seconds += time.perf_counter() - ended + validated.cloud_seconds
         measured = Measured(

@@ -23,13 +23,16 @@ from isoviz.training.shrinkage import SampledShrinkage
 SPLIT = "validation"
 
 
-def measurement(validated: Pass, target: SampledShrinkage, weight: Tensor, arrays: Path | None = None) -> Measurement:
+def measurement(
+    validated: Pass, target: SampledShrinkage, weight: Tensor, arrays: Path | None = None, widths: Sequence[int] = ()
+) -> Measurement:
     """Everything measured on one validation pass.
 
     Args:
         target: Σ_S of the reported IsoScore*.
         weight: (labels, h) of the output layer, for I1, I2 and their norm, which embeddings do not have (labels = 0).
         arrays: the file to write the head's arrays to; None writes nothing.
+        widths: numbers of first dimensions of the head, each measured as `head_WIDTH`.
     """
     head = Sample(validated.head)
     if arrays is not None:
@@ -37,19 +40,24 @@ def measurement(validated: Pass, target: SampledShrinkage, weight: Tensor, array
         array_file.save(arrays, _arrays(head))
     # no float64 copy of a vocabulary with a quarter million rows
     output = measure_weights(weight.detach().float().cpu().numpy()) if len(weight) else None
-    return Measurement(clouds=measured_clouds(validated, head, target), output=output)
+    return Measurement(clouds=measured_clouds(validated, head, target, widths), output=output)
 
 
 _HEAD_ONLY = Reading(undefined="it compares all pairs of points, so every epoch it is taken on the head cloud only")
 
 
-def measured_clouds(validated: Pass, head: Sample, target: SampledShrinkage) -> dict[str, CloudRecord]:
-    """`head`, `pooled`, `layers` and `layer_k`, each with n and d; undefined values have a reason.
+def measured_clouds(
+    validated: Pass, head: Sample, target: SampledShrinkage, widths: Sequence[int] = ()
+) -> dict[str, CloudRecord]:
+    """`head`, `head_WIDTH`, `pooled`, `layers` and `layer_k`, each with n and d; undefined values have a reason.
 
     Because every epoch waits for this, single layers get only closed forms, and only the head gets metrics over pairs of points.
     """
     selection = {"drawn": validated.drawn}
     clouds = {"head": measure_cloud(head, "head", split=SPLIT, where=selection)}
+    for width in widths:
+        name, cut = f"head_{width}", Sample(validated.head[:, :width])
+        clouds[name] = measure_cloud(cut, name, split=SPLIT, where=selection, costs=("closed form",))
     if np.array_equal(validated.head, validated.pooled):  # the method changes nothing before the head: measured once
         clouds["pooled"] = clouds["head"].model_copy(update={"cloud": "pooled"})
     else:

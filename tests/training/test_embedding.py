@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,18 +13,23 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from accelerate import Accelerator
 from safetensors.torch import load_file
 
 from isoviz import methods, tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
+from isoviz.models import sources
+from isoviz.models.adapter import load_tokenizer
 from isoviz.models.objectives import Objective
 from isoviz.runs import launch, planning
 from isoviz.tasks import own
 from isoviz.tasks.protocol import OwnTask
-from isoviz.training import weights
+from isoviz.training import heads, weights
+from isoviz.training.batches import Encoded
+from isoviz.training.evaluation import EncodedSplits, Evaluator
 from isoviz.training.heads import Embedding, ranking
-from isoviz.training.reload import reload
+from isoviz.training.reload import build, reload
 from tests import tiny
 from tests.training import running
 
@@ -73,6 +79,52 @@ def test_losses_of_scored_pairs_are_the_librarys(loss: Any, name: str) -> None:
     scaled = scores / 5 if loss == "cosine" else scores
     theirs = getattr(losses, name)(None).compute_loss_from_embeddings([vectors[::2], vectors[1::2]], scaled)
     assert float(ours) == pytest.approx(float(theirs), rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["infonce", "cosent"])
+def test_matryoshka_is_the_librarys_with_equal_weights(loss: Any) -> None:
+    from sentence_transformers.sentence_transformer import losses
+
+    vectors, scores = vectors_of(6, 2).float(), torch.tensor([0.0, 5.0, 2.5, 2.5, 1.0, 4.0])
+    columns = iter(vectors.unflatten(0, (-1, 2)).unbind(1))
+
+    class Stub(torch.nn.Module):
+        def forward(self, features: Any, *_: Any) -> dict[str, torch.Tensor]:
+            return {"sentence_embedding": next(columns)}
+
+        def get_embedding_dimension(self) -> int:
+            return 6
+
+    inner = losses.MultipleNegativesRankingLoss if loss == "infonce" else losses.CoSENTLoss
+    library = losses.MatryoshkaLoss(Stub(), inner(stub := Stub()), [6, 4, 2], [1 / 3] * 3)  # type: ignore[arg-type]
+    library.model, library.loss.model = stub, stub
+    theirs = library([{}, {}], scores)
+    labels = torch.arange(12) if loss == "infonce" else scores.repeat_interleave(2)
+    assert float(Objective(loss, 2, 0.05, widths=(4, 2))(vectors, labels)) == pytest.approx(float(theirs), rel=1e-5)
+
+
+def test_a_run_reports_score_and_isotropy_at_each_width(tiny_models: tiny.TinyModels, tmp_path: Path) -> None:
+    from isoviz import metrics
+
+    cfg = config(tiny_models("bert"), write(tmp_path / "data", 2), 2, widths="4,8", epochs=1)
+    assert cfg.widths == "8, 4"
+    events = running.run(cfg, tmp_path / "run")
+    finished = running.of(events, "finished")[0]
+    model, head = reload(cfg, weights.newest(tmp_path / "run"))
+    frame = tasks.load(tasks.get(cfg.task, cfg.own), cfg.data).validation
+    texts = frame[["first", "second"]].to_numpy().ravel().tolist()
+    with torch.no_grad():
+        vectors = model(**head.tokenizer(texts, padding=True, return_tensors="pt")).head.numpy()
+    codes = pd.factorize(np.array(texts))[0].reshape(-1, 2)
+    for width in (4, 8):
+        cut = vectors[:, :width]
+        assert finished.metrics[f"ndcg_{width}"] == pytest.approx(ranking(cut, codes)[1]["ndcg"], abs=1e-5)
+        cloud = finished.isotropy.clouds[f"head_{width}"]
+        assert cloud.d == width and cloud.number("isoscore") == pytest.approx(metrics.isoscore(cut[::2]), abs=1e-4)
+    with pytest.raises(InputError, match="below the 16"):
+        config(tiny_models("bert"), tmp_path / "data", 2, widths="16")
+    with pytest.raises(InputError, match="no embedding task"):
+        planning.expand(["demo/tiny-bert"], ["demo/sentiment"], [("baseline", {})], [0], widths="8")
 
 
 def test_correlations_are_those_of_sentence_transformers() -> None:
@@ -201,6 +253,10 @@ def test_no_text_is_on_both_sides_of_a_split(tmp_path: Path, columns: int) -> No
 def test_columns_are_guessed_by_sentence_transformers_names(tmp_path: Path) -> None:
     guessed = own.guess_columns(own.preview(write(tmp_path, 3)))
     assert guessed == {"text": "anchor", "second": "positive", "third": "negative", "label": None}
+    for answer, second, label in (("In the old town hall.", "answer", None), ("yes", None, "answer")):
+        rows = ({"question": "Where do they meet tonight?", "answer": answer},)
+        guessed = own.guess_columns(own.Preview(("question", "answer"), rows, True, {}))
+        assert guessed == {"text": "question", "second": second, "third": None, "label": label}
 
 
 @pytest.mark.parametrize(
@@ -285,12 +341,34 @@ def test_a_run_learns_and_its_folder_gives_its_vectors(
         )
 
 
+def test_equal_texts_are_encoded_once(tiny_models: tiny.TinyModels, tmp_path: Path) -> None:
+    cfg = config(tiny_models("bert"), write(tmp_path, 2), 2)
+    task, source = tasks.get(cfg.task, cfg.own), sources.resolve(cfg.model)
+    head = heads.head_for(task, load_tokenizer(source), cfg)
+    model, _ = build(cfg, source, head, False)
+    data = tasks.load(task, cfg.data)
+    frame = data.train.assign(second=data.train["second"].iloc[[0, 1] * (len(data.train) // 2)].to_numpy())
+    rows = EncodedSplits(replace(data, validation=frame), head, cfg)
+    head.prepare(model, rows.train)
+    read: list[int] = []
+    handle = model.register_forward_hook(lambda module, inputs, output: read.append(len(output.head)))
+    found = Evaluator(model, head, rows, Accelerator(cpu=True), lambda: None).validate(3)
+    handle.remove()
+    texts = frame[["first", "second"]].to_numpy().ravel().tolist()
+    assert sum(read) == len(set(texts)) < len(texts) and len(found.head) == 3
+    with torch.no_grad():
+        expected = [model(**head.tokenizer([text], return_tensors="pt")).head[0].numpy() for text in texts]
+    np.testing.assert_allclose(np.stack(found.predictions), np.stack(expected), atol=1e-5)
+    encoded = Encoded({"input_ids": [[1, 2], [3], [1, 2], [3], [4], [1, 2]]}, np.zeros(6), np.arange(6))
+    assert encoded.originals(np.array([False, False, True, False, False, True])).tolist() == [2, 1, 2, 1, 4, 5]
+
+
 @pytest.mark.parametrize(
     ("columns", "label", "changes"),
     [
         (2, "score", {}),
         (3, None, {"batching": "bucketed"}),
-        (3, None, {"micro_batch": 3}),
+        (3, None, {"micro_batch": 3, "widths": "8"}),
         (2, "score", {"micro_batch": 3}),
     ],
 )
@@ -348,4 +426,4 @@ def test_what_would_be_silently_wrong_is_refused(tmp_path: Path, tiny_models: ti
 
 def test_stored_setups_keep_their_keys() -> None:
     key = RunConfig(task="own", own=OwnTask(text="a", label="b")).setup_key()
-    assert "third" not in key and "temperature" not in key and '"loss"' not in key
+    assert "third" not in key and "temperature" not in key and "widths" not in key and '"loss"' not in key
