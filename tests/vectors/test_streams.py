@@ -13,9 +13,9 @@ import pyarrow.parquet
 import pytest
 
 from isoviz.__main__ import main
-from isoviz.commands import transform
 from isoviz.errors import InputError
 from isoviz.models import profile
+from isoviz.operations import transform
 from isoviz.tables import text_files
 from isoviz.vectors import columns as table_columns
 from isoviz.vectors import reading
