@@ -283,7 +283,9 @@ def table(view: View, start: Answer, answer: Answer, full: Full | None) -> None:
         frame = _shown(view.engine.annotations, start, answer, full)
         exported.note(PREFIX + "readouts", ExportedTable("Read-outs, before and after", frame))
         shown = frame.assign(Verdict=frame["Verdict"].str.replace(_UNITS, "", regex=True))
-        st.dataframe(shown, hide_index=True, column_config=config, height=38 + 35 * min(len(frame), _MAIN + 1))
+        st.dataframe(
+            shown, hide_index=True, column_config=config, placeholder="–", height=38 + 35 * min(len(frame), _MAIN + 1)
+        )
         if full is not None:
             everything = functools.partial(numbers_table, view, start, answer, full)
             downloads.buttons(view.file("numbers"), everything, title="Numbers")

@@ -120,7 +120,7 @@ def ruler(
     compared = pairs_of(x, related_rows, generator, MOST_ROWS)
     floor = compared.cosines(x)
     if len(floor.unrelated) < FEWEST_ROWS and related_rows is None:
-        raise InputError.at("vectors", "the rows cannot be told apart: nearly all point the same way")
+        raise InputError.at("vectors", "nearly all rows point the same way, so there is nothing to compare")
     if len(floor.unrelated) < FEWEST_ROWS:
         raise InputError.at("pairs", "hardly any pair of rows is unrelated")
     curve = np.linspace(0, 1, 1001)

@@ -230,6 +230,27 @@ class CloudPenalty(Method):
                 return reps.tokens([self.params.layer or len(reps.hidden_states)])
 
 
+class SketchedPenalty(CloudPenalty):
+    """A penalty on random projections of the cloud, drawn anew for each batch."""
+
+    def attach(self, model: HookedModel) -> None:
+        """`batches` seeds the directions, so that all processes and a resumed run draw the same ones."""
+        import torch
+
+        super().attach(model)
+        self.state = torch.nn.Module()
+        self.state.register_buffer("batches", torch.zeros((), dtype=torch.long))
+
+    def next_directions(self, points: Tensor, count: int) -> Tensor:
+        """(d, count) columns of length 1, for a cloud (n, d) and of its type."""
+        import torch
+
+        generator = torch.Generator().manual_seed(int(self.buffer("batches")))
+        self.buffer("batches").add_(1)
+        directions = torch.randn(points.shape[1], count, generator=generator)
+        return (directions / directions.norm(dim=0)).to(points)
+
+
 def check_layer(layer: int, model: HookedModel, zero: str) -> None:
     """`InputError` if the model has fewer layers; `zero` says what layer 0 selects."""
     if layer > model.num_layers:

@@ -6,12 +6,11 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from isoviz.methods.protocol import CloudParams, CloudPenalty, Paper, parameter
+from isoviz.methods.protocol import CloudParams, Paper, SketchedPenalty, parameter
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from isoviz.models.hooks import HookedModel
 
 BIBTEX = """\
 @article{balestriero2025lejepa,
@@ -78,7 +77,7 @@ class SIGRegParams(CloudParams):
     )
 
 
-class SIGReg(CloudPenalty):
+class SIGReg(SketchedPenalty):
     """Adds λ times the mean Epps–Pulley statistic of random projections to the loss."""
 
     slug = "sigreg"
@@ -111,22 +110,11 @@ class SIGReg(CloudPenalty):
         "A finite batch of a Gaussian does not reach 0: the expected value is about 1 at any n.",
     )
 
-    def attach(self, model: HookedModel) -> None:
-        """`batches` seeds the directions, so that all processes and a resumed run draw the same ones."""
-        import torch
-
-        super().attach(model)
-        self.state = torch.nn.Module()
-        self.state.register_buffer("batches", torch.zeros((), dtype=torch.long))
-
     def statistic(self, points: Tensor) -> Tensor:
         """The mean over the directions of the Epps–Pulley statistic; O(n · d · directions)."""
         import torch
 
-        generator = torch.Generator().manual_seed(int(self.buffer("batches")))
-        self.buffer("batches").add_(1)
-        directions = torch.randn(points.shape[1], self.params.directions, generator=generator)
-        directions = (directions / directions.norm(dim=0)).to(points)
+        directions = self.next_directions(points, self.params.directions)
         if self.params.scale:
             points = torch.nn.functional.normalize(points, dim=1) * math.sqrt(points.shape[1])
         return epps_pulley(points @ directions, self.params.knots, self.params.t_max)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isoviz.methods.protocol import CloudParams, CloudPenalty, Paper, parameter
+from isoviz.methods.protocol import CloudParams, Paper, SketchedPenalty, parameter
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from isoviz.models.hooks import HookedModel
 
 BIBTEX = """\
 @article{wu2026visreg,
@@ -49,7 +48,7 @@ class VISRegParams(CloudParams):
     )
 
 
-class VISReg(CloudPenalty):
+class VISReg(SketchedPenalty):
     """Adds λ times a centre, a scale and a shape term to the loss."""
 
     slug = "visreg"
@@ -75,25 +74,10 @@ class VISReg(CloudPenalty):
         "n rows of more dimensions span few of them, so projections of a small batch are normal in shape before the cloud is isotropic.",
     )
 
-    def attach(self, model: HookedModel) -> None:
-        """`batches` seeds the directions, so that all processes and a resumed run draw the same ones."""
-        import torch
-
-        super().attach(model)
-        self.state = torch.nn.Module()
-        self.state.register_buffer("batches", torch.zeros((), dtype=torch.long))
-
     def statistic(self, points: Tensor) -> Tensor:
         """Centre plus scale plus shape; O(n · directions · (d + log n)). Zero for fewer than two points."""
-        import torch
-
-        generator = torch.Generator().manual_seed(int(self.buffer("batches")))
-        self.buffer("batches").add_(1)
-        if len(points) < 2:
-            return points.sum() * 0.0
-        directions = torch.randn(points.shape[1], self.params.directions, generator=generator)
-        centre, scale, shape = terms(points, (directions / directions.norm(dim=0)).to(points))
-        return centre + scale + shape
+        directions = self.next_directions(points, self.params.directions)
+        return sum(terms(points, directions), points.new_zeros(())) if len(points) > 1 else points.sum() * 0.0
 
 
 def terms(points: Tensor, directions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
