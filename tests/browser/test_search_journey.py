@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from isoviz import vectors
 from isoviz.vectors import demo_sets
-from tests.browser.conftest import LONG, OpenTab, Server, save_page
+from tests.browser.conftest import LONG, OpenTab, Server, save_page, stable
 
 MOST_CLICKS = 4
 PATTERNS = {
@@ -100,6 +100,9 @@ def walk(page: Page, url: str, folder: Path) -> dict[str, tuple[int, str]]:
     journey.click(title)
     title.fill("Should we change our encoder?")
     title.press("Enter")
+    stable(
+        page, lambda: page.evaluate("document.querySelector('.stApp').dataset.testScriptState")
+    )  # it begins after the key
     content = save_page(page, folder / "boss.html")
     heading = re.search(r"<h1>(.*?)</h1>", content)
     answer = journey.sentences["Change the encoder?"][1]
