@@ -48,7 +48,7 @@ COLUMNS = ("score", "IsoScore", "alignment", "uniformity", "noise floor")
 DEMO = {"demo/sts": {"max_train": 1000, "epochs": 2}, "demo/search": {"max_train": 800, "epochs": 2}}
 REAL = {
     "stsb": {"max_train": 640, "max_eval": 500, "max_length": 64},
-    "squad": {"max_train": 320, "max_eval": 300, "max_length": 128},
+    "squad": {"max_train": 4_000, "max_eval": 300, "max_length": 128},
 }
 SQUAD = OwnTask(text="question", second="context", kind="embedding")
 HEADING = """\

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
@@ -70,6 +71,7 @@ def select(views: list[ViewResult], view_forms: list[ViewForm]) -> list[Pane]:
                 if len(views) > 1:
                     st.markdown(f"**View {number}**")
             with st.container(horizontal=True):  # for any number of views: see `dashboard.shared.stable`
+                _forget_another_models_fields(view, form)
                 pooling = _pooling_field(view, form.prefix)
                 layer = _layer_field(view, form.prefix, pooling)
         panes.append(Pane(number, len(views), form, view, layer, pooling))
@@ -80,6 +82,9 @@ def select(views: list[ViewResult], view_forms: list[ViewForm]) -> list[Pane]:
 def sentences(panes: list[Pane]) -> None:
     """How isotropic each cloud is, against what, and which dimensions stand out."""
     measure = measure_of_address()
+    if len({(pane.layer / max(pane.view.depth, 1), pane.pooling) for pane in panes}) > 1:
+        places = (f"view {pane.number}: {pane.where or 'vectors, '}".removesuffix(", ") for pane in panes)
+        st.markdown(f":material/warning: Different depths or poolings: {'; '.join(places)}.")
     for pane in panes:
         view = f"**View {pane.number}**, {wording.plain(pane.source)}: " if len(panes) > 1 else ""
         st.markdown(view + wording.plain(_in_one_sentence(pane, measure)))
@@ -104,6 +109,10 @@ def _in_one_sentence(pane: Pane, measure: str) -> str:
     rogue = pane.rogue
     listed = ", ".join(map(str, rogue[:_LISTED])) + f" and {len(rogue) - _LISTED} more" * (len(rogue) > _LISTED)
     stand_out = f"Rogue dimensions by mean: {listed}." if rogue else "No dimension stands out by its mean."
+    if (sigma := pane.array("sigma")) is not None and sigma.any():
+        variances = np.square(sigma, dtype=np.float64)
+        share, even = (wording.number(100 * part, 2) for part in (variances.max() / variances.sum(), 1 / pane.entry.d))
+        stand_out += f" Dimension {variances.argmax()} has most variance: {share} % of it (if even: {even} %)."
     return f"{_title_of(measure)} {value} ({'; '.join(parts)}). {stand_out}"
 
 
@@ -183,6 +192,16 @@ def measure_of_address() -> str:
     """Column of the measure in the layer profile."""
     titles = _titles()
     return titles.get(str(st.session_state.get(PREFIX + "measure")), measures.of_clouds()[0].slug)
+
+
+def _forget_another_models_fields(view: ViewResult, form: ViewForm) -> None:
+    """A layer or pooling that was chosen for another model is not kept: another model starts at its last layer."""
+    assert form.request is not None
+    before = st.session_state.get(key := form.prefix + "of_model", form.request.model)
+    st.session_state[key] = form.request.model
+    if before != form.request.model:
+        st.session_state[form.prefix + "layer"] = view.depth
+        st.session_state[form.prefix + "pooling"] = view.poolings[0]
 
 
 def _pooling_field(view: ViewResult, prefix: str) -> str:

@@ -284,6 +284,7 @@ def test_views_side_by_side_on_the_same_axes(opened: Opened, view: ViewResult) -
     page = opened(explore_views="2", explore_tab="Means, spreads and cosines", **second)
     charts = drawn(page)
     assert errors(page) == [] and len(charts) == 10 and len(figures(page)) == 2
+    assert "Different depths or poolings: view 1: layer 4, cls; view 2: layer 1, mean." in texts(page)
     for left, right in zip(charts[0:10:2], charts[1:10:2], strict=True):
         assert left["layout"]["yaxis"]["range"] == right["layout"]["yaxis"]["range"]
     first, other = (json.loads(data["figure"])["layout"] for data in figures(page))
@@ -299,6 +300,15 @@ def test_views_side_by_side_on_the_same_axes(opened: Opened, view: ViewResult) -
     assert texts(page).count("| as defined |") == 1
     assert "**Views 1, 2**: demo/tiny-bert" in texts(page)  # one output matrix: it is the model's
     assert "N = 5,600 rows of d = 128 numbers" in texts(page)
+
+
+def test_layer_and_pooling_of_another_model_are_not_kept(opened: Opened) -> None:
+    page = opened(explore_layer="1", explore_pooling="mean")
+    assert page.slider(key="explore_layer").value == 1
+    page.session_state["explore_of_model"] = "another"
+    page.run()
+    assert errors(page) == [] and page.slider(key="explore_layer").value == 4
+    assert page.segmented_control(key="explore_pooling").value == "cls"
 
 
 def test_a_selection_in_one_view_is_highlighted_in_the_others(
