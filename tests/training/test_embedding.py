@@ -396,6 +396,15 @@ def test_penalties_are_those_of_each_column(tiny_models: tiny.TinyModels) -> Non
     assert float(outputs.terms["gor"].detach()) == pytest.approx(float(sum(parts).detach()) / 2)  # type: ignore[union-attr]
     joint = model.hooks.penalties(outputs.reps)["gor"]
     assert abs(float(joint.detach()) - float(outputs.terms["gor"].detach())) > 1e-4
+    batch = sentences(rows=2, kind="embedding")
+    repeated = {name: value.repeat(3, *[1] * (value.dim() - 1)) for name, value in batch.items()}
+    outputs = model(**repeated, penalise=True)
+    of_columns, of_both = (
+        torch.autograd.grad(term, outputs.reps.pooled, retain_graph=True)[0][0::2]
+        for term in (outputs.terms["gor"], model.hooks.penalties(outputs.reps)["gor"])
+    )
+    apart = (outputs.reps.pooled[0::2] - outputs.reps.pooled[1::2]).detach()
+    assert (of_columns * apart).abs().max() < 1e-6 < 1e-3 < (of_both * apart).abs().max(), "a pair is not pushed apart"
 
 
 def test_what_would_be_silently_wrong_is_refused(tmp_path: Path, tiny_models: tiny.TinyModels) -> None:
