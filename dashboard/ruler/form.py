@@ -28,9 +28,9 @@ def related_fields(key: str, relation: Relation | None, *, rated: bool) -> tuple
     """
     known = _known(key)
     titles: dict[str, Known] = {_title(one, relation): one for one in known}
-    if st.session_state.get(_OFFERED, known) != known:  # the newest relation is answered
+    if st.session_state.get(_OFFERED, titles) != titles:  # the newest relation is answered
         st.session_state[PREFIX + "known"] = next(iter(titles))
-    st.session_state[_OFFERED] = known
+    st.session_state[_OFFERED] = titles
     if len(known) == 1:
         return None, None
     how_column, score_column = st.columns([3, 2])

@@ -92,9 +92,9 @@ class Rows:
         repeats = self.copy_of != self.row
         columns = {
             "row": self.row + 1,
+            "share of queries": self.found,
             "N_10": self.n_k,
             "robust z": self.z,
-            "share of queries": self.found,
             "reciprocity": self.reciprocity,
             "norm": self.norm,
             "cosine to mean": self.to_mean,
@@ -118,7 +118,7 @@ class Rows:
         words = [
             f"The {top:,} {'row' if top == 1 else 'rows'} found most often take {100 * share:.1f} % of the places among {places}; "
             f"{100 * top / m:.1f} % would be even.",
-            f"{hubs:,} of {m:,} rows are hubs (robust z above {HUB:g}).",
+            f"{hubs:,} of {m:,} rows are hubs (robust z of N₁₀ above {HUB:g}).",
             f"{never:,} ({100 * never / m:.1f} %) are never found by {'another row' if self.queries is None else 'a query'}.",
         ]
         words += [f"{copies:,} {'row is a copy' if copies == 1 else 'rows are copies'} of another."] if copies else []

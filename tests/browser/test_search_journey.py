@@ -123,7 +123,9 @@ def test_eight_questions_from_three_uploads(server: Server, open_tab: OpenTab, t
             table = frame[own].drop(columns="group").assign(embedding=points)
             table.to_parquet(tmp_path / f"{name}{suffix}.parquet")
     search.pairs.set_axis(["query", "document", "relevance"], axis=1).to_csv(tmp_path / "relevance.csv", index=False)
-    sentences = walk(open_tab(server.url, width=1440), server.url, tmp_path)
+    page = open_tab(server.url, width=1440)
+    sentences = walk(page, server.url, tmp_path)
     assert list(PATTERNS.keys() - sentences.keys()) == []
+    expect(page.get_by_test_id("stToast")).to_have_count(0)
     for question, (clicks, sentence) in sentences.items():
         assert clicks <= MOST_CLICKS and re.search(PATTERNS[question], sentence), (question, clicks, sentence)
