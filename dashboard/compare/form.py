@@ -68,20 +68,20 @@ def _encoded(texts: str) -> dict[str, str] | None:
     """Name → key of the vectors by each chosen encoder; None until all exist."""
     models = st.multiselect(
         "Encoders, the first is what the others are compared with",
-        model_form.options(),
+        model_form.encoders_offered(),
         key=PREFIX + "models",
         bind="query-params",
         accept_new_options=True,
         max_selections=MOST,
         placeholder=model_form.PLACEHOLDER,
-        help=model_form.HELP,
+        help=model_form.ENCODER_HELP,
     )
     if len(models) < 2:
         st.caption("Choose at least two encoders.")
         return None
     keys: dict[str, str] = {}
     for place, model in enumerate(models):
-        source = model_form.show_source(model)
+        source = model_form.show_encoder(model)
         key = source and set_choice.encoded(f"{PREFIX}{place}_", TextsRequest(texts, source.name))
         keys |= {model: key} if key else {}
     return keys if len(keys) == len(models) else None

@@ -13,11 +13,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.inputs import model_form, vectors_form
 from dashboard.inputs.data_form import data_field
-from dashboard.shared import downloads, examples, forms, reading, resources, wording
+from dashboard.shared import downloads, examples, forms, reading, wording
 from dashboard.shared.stable import stable
 from isoviz import tasks
 from isoviz.config import RunConfig
-from isoviz.errors import InputError, ModelError
+from isoviz.errors import ModelError
 from isoviz.exploring import encoders, results, user_sets
 from isoviz.exploring.request import FEWEST_ROWS, MOST_ROWS, SPLITS, Rows, ViewRequest, key_of
 from isoviz.exploring.results import ViewResult
@@ -143,7 +143,7 @@ def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
         )
         form.error_slots["max_rows"] = st.container()
     with form.error_slots["model"]:
-        source = _source(model)
+        source = model_form.show_encoder(model)
         modules = _modules(source, slug)
         allow_random = _random_field(prefix, source)
         choices: dict[str, Any] = {"allow_random": allow_random, "without_sinks": _sinks_field(prefix, source)}
@@ -191,38 +191,16 @@ def _fill(form: ViewForm, source: ModelSource | None, own_set: SetSummary, reque
 
 
 def _model_field(prefix: str) -> str:
-    store = resources.store()
-    finished = store.summaries(status="finished", limit=200)
-    runs = [encoders.RUN + run.id for run in finished if encoders.has_weights(run.id, store)]
     selected = st.selectbox(
         "Model",
-        [*model_form.options(), *runs],
+        model_form.encoders_offered(),
         accept_new_options=True,
         key=prefix + "model",
         bind="query-params",
         placeholder=model_form.PLACEHOLDER,
-        help=f"{model_form.HELP} Or run:ID, the encoder of a finished run.",
+        help=model_form.ENCODER_HELP,
     )
     return (selected or "").strip()
-
-
-def _source(name: str) -> ModelSource | None:
-    """Where the model comes from; if it cannot be used, show why and return None."""
-    if not name:
-        forms.show_error("Choose a model.")
-        return None
-    if not name.startswith(encoders.RUN):
-        return model_form.show_source(name)
-    store = resources.store()
-    try:
-        source = encoders.resolve(name, store)
-    except InputError as error:
-        forms.show_error(forms.sentence(error))
-        return None
-    row = store.get(name.removeprefix(encoders.RUN))
-    words = f"{wording.run_title(row)}: {row.config.model} after {row.config.task}"
-    st.caption(f":material/check_circle: {wording.plain(words)}")
-    return source
 
 
 def _modules(source: ModelSource | None, slug: str) -> SentenceModules | None:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from dashboard.shared import actions, forms, reading, resources, wording
 from isoviz.errors import AccessError, InputError, IsoVizError
+from isoviz.exploring import encoders
 from isoviz.hub import forget_answers, offline
 from isoviz.models import cache, hub, sources
 from isoviz.models.cache import CachedModel
@@ -22,6 +23,7 @@ HELP = (
     "A bundled model, a local directory with config.json, model.safetensors and a tokenizer, or a hub id, "
     "which may end in @ and a branch, tag or commit."
 )
+ENCODER_HELP = f"{HELP} Or run:ID, the encoder of a finished run."
 PLACEHOLDER = "Choose, or type a directory or hub id and press Enter"
 _SHOWN = 8
 """Most unusable models listed by name."""
@@ -32,6 +34,32 @@ def options() -> list[str]:
     cached = [model.name for model in _cached() if model.problem is None]
     used = sorted({facet.model for facet in resources.store().facets()})
     return list(dict.fromkeys([*sources.bundled(), *cached, *used]))
+
+
+def encoders_offered() -> list[str]:
+    """The same, and the encoders of finished runs."""
+    store = resources.store()
+    finished = store.summaries(status="finished", limit=200)
+    return [*options(), *(encoders.RUN + run.id for run in finished if encoders.has_weights(run.id, store))]
+
+
+def show_encoder(name: str) -> ModelSource | None:
+    """Like `show_source` for analysis, also of `run:ID`."""
+    if not name:
+        forms.show_error("Choose a model.")
+        return None
+    if not name.startswith(encoders.RUN):
+        return show_source(name)
+    store = resources.store()
+    try:
+        source = encoders.resolve(name, store)
+    except InputError as error:
+        forms.show_error(forms.sentence(error))
+        return None
+    row = store.get(name.removeprefix(encoders.RUN))
+    words = f"{wording.run_title(row)}: {row.config.model} after {row.config.task}"
+    st.caption(f":material/check_circle: {wording.plain(words)}")
+    return source
 
 
 def show_source(name: str, heads: Sequence[HeadKind] = ()) -> ModelSource | None:

@@ -68,7 +68,7 @@ def key_field(prefix: str, first: str, *, halves: bool = False) -> str | None:
     )
     if own_set.kind == "vectors":
         return own_set.key
-    source = model_form.show_source(model) if model else None
+    source = model_form.show_encoder(model) if model else None
     return None if source is None else encoded(prefix, TextsRequest(own_set.key, source.name, halves=cut))
 
 
@@ -76,13 +76,13 @@ def _encoder_field(prefix: str) -> str:
     """The encoder of the user's texts; empty until the user has chosen one, because the answer depends on it."""
     model = st.selectbox(
         "Which encoder do you use?",
-        model_form.options(),
+        model_form.encoders_offered(),
         index=None,
         key=prefix + "model",
         bind="query-params",
         accept_new_options=True,
         placeholder=model_form.PLACEHOLDER,
-        help=model_form.HELP,
+        help=model_form.ENCODER_HELP,
     )
     if not model:
         st.caption("The answer depends on the encoder. Choose yours to encode these texts.")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from isoviz import vectors
 from isoviz.errors import InputError
+from isoviz.exploring import encoders
 from isoviz.exploring.jobs import PREPARE
 from isoviz.exploring.request import reading_files
 from isoviz.jobs.kinds import ENCODERS, Job, JobKind
@@ -33,7 +34,7 @@ class TextsRequest:
 
     Attributes:
         texts: the slug of a demo set, or the key of stored texts.
-        model: see `isoviz.models.sources`.
+        model: see `isoviz.exploring.encoders`.
         layer: layer whose tokens are averaged; None for the model's own sentence vectors, or its last layer if it has none.
         halves: cut each text in two, which makes pairs (`isoviz.vectors.halves`).
     """
@@ -45,7 +46,7 @@ class TextsRequest:
 
     def as_json(self) -> dict[str, Any]:
         """JSON form, including the model's version: its commit on the hub, or its weights, tokenizer and modules."""
-        source = sources.resolve(self.model)
+        source = encoders.resolve(self.model)
         content: dict[str, Any] = {"weights": source.fingerprint, "reading": reading_files(source)}
         if source.revision is not None:  # known even before the download
             content = {"revision": source.revision}
@@ -93,30 +94,35 @@ def encoded(
     from isoviz.models import extract
 
     columns = text_set.columns
-    source = sources.fetch(sources.resolve(model), lambda *download: report(0, len(columns), hub.in_words(*download)))
-    offered, _ = extract.offered_poolings(source, 1)
-    pooling: Pooling = "sentence" if "sentence" in offered and layer is None else "mean"
     parts: dict[str | None, NDArray[np.intp]] = {None: np.arange(len(columns))}
-    if pooling == "sentence" and "group" in columns and set(columns["group"]) == {QUERY, DOCUMENT}:
-        parts = {side: np.flatnonzero(columns["group"] == side) for side in (DOCUMENT, QUERY)}
-    texts, found, began, done = columns["text"].to_numpy(), [], time.perf_counter(), 0
-    for prompt, rows in parts.items():
+    found, began, done = [], time.perf_counter(), 0
+    with encoders.opened(model) as (source, run):
+        if run is None:
+            source = sources.fetch(source, lambda *download: report(0, len(columns), hub.in_words(*download)))
+        offered, _ = extract.offered_poolings(source, 1)
+        pooling: Pooling = "sentence" if "sentence" in offered and layer is None else "mean"
+        texts = columns["text"].tolist()
+        if run is not None and pooling != "sentence":  # sentence vectors have their own prompts
+            (texts,) = encoders.prefixed([texts], run.before)
+        if pooling == "sentence" and "group" in columns and set(columns["group"]) == {QUERY, DOCUMENT}:
+            parts = {side: np.flatnonzero(columns["group"] == side) for side in (DOCUMENT, QUERY)}
+        for prompt, rows in parts.items():
 
-        def told(read: int, _: int, words: str, before: int = done) -> None:
-            report(before + read, len(columns), words)
+            def told(read: int, _: int, words: str, before: int = done) -> None:
+                report(before + read, len(columns), words)
 
-        views = extract.layer_views(
-            source,
-            [texts[rows].tolist()],
-            poolings=[pooling],
-            layers="last" if layer is None else [layer],
-            max_length=_LONGEST,
-            prompt=prompt,
-            progress=told,
-        )
-        ((at, _),) = views.clouds
-        found.append(views.points(at, pooling))
-        done += len(rows)
+            views = extract.layer_views(
+                source,
+                [[texts[row] for row in rows]],
+                poolings=[pooling],
+                layers="last" if layer is None else [layer],
+                max_length=_LONGEST,
+                prompt=prompt,
+                progress=told,
+            )
+            ((at, _),) = views.clouds
+            found.append(views.points(at, pooling))
+            done += len(rows)
     points = np.empty((len(columns), found[0].shape[1]), found[0].dtype)
     points[np.concatenate(list(parts.values()))] = np.concatenate(found)
     facts |= {

@@ -57,7 +57,8 @@ def test_own_pairs_to_a_saved_model_and_its_ruler(training: Server, open_tab: Op
     expect(page.get_by_text("Which encoder do you use?")).to_be_visible(timeout=LONG)
     expect(page).to_have_url(re.compile("ruler_either=[^&]+"))
     before, after = (
-        noise_floor(page, encoder, page.url.partition("&ruler_model")[0]) for encoder in ("demo/tiny-bert", str(folder))
+        noise_floor(page, encoder, page.url.partition("&ruler_model")[0])
+        for encoder in ("demo/tiny-bert", f"run:{run.id}")
     )
     assert after < before
     assert time.monotonic() - began < 300

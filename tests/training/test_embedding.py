@@ -16,7 +16,7 @@ import torch
 from accelerate import Accelerator
 from safetensors.torch import load_file
 
-from isoviz import methods, tasks
+from isoviz import methods, tasks, vectors
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.models import sources
@@ -30,6 +30,7 @@ from isoviz.training.batches import Encoded
 from isoviz.training.evaluation import EncodedSplits, Evaluator
 from isoviz.training.heads import Embedding, ranking
 from isoviz.training.reload import build, reload
+from isoviz.whatif.texts import encoded
 from tests import tiny
 from tests.training import running
 
@@ -339,6 +340,10 @@ def test_a_run_learns_and_its_folder_gives_its_vectors(
         np.testing.assert_allclose(
             extract.encode(source, texts, prompt="query"), encoder.encode_query(texts), atol=2e-6
         )
+    search = vectors.from_texts(texts)
+    search = replace(search, columns=search.columns.assign(group=["query", "document"]))
+    expected = np.stack([encoder.encode_query(texts)[0], encoder.encode_document(texts)[1]])
+    np.testing.assert_allclose(encoded(search, "run:it").points, expected, atol=2e-6)
 
 
 def test_equal_texts_are_encoded_once(tiny_models: tiny.TinyModels, tmp_path: Path) -> None:
