@@ -15,10 +15,11 @@ from dashboard.run import outcomes
 from dashboard.shared import actions, downloads, examples, job_progress, menu, resources, run_lists, theme, wording
 from dashboard.shared.actions import perform
 from dashboard.shared.stable import TICK
-from isoviz import metrics
+from isoviz import metrics, tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Finished, Started
+from isoviz.exploring import encoders
 from isoviz.formatting import decimals
 from isoviz.metrics.record import Measurement
 from isoviz.runs import planning, pretrained
@@ -84,6 +85,12 @@ def _heading(run_id: str, status: str) -> None:
         if run.status in ("queued", "running"):
             st.page_link(menu.LIVE, label="Watch live", icon=":material/monitoring:", query_params={"run": run.id})
         live.experiment_link(run)
+        if run.status == "finished" and encoders.has_weights(run.id, resources.store()):
+            name = encoders.RUN + run.id
+            st.page_link(menu.EXPLORE, label="Explore", icon=":material/layers:", query_params={"explore_model": name})
+            if tasks.get(config.task, config.own).kind == "embedding":
+                for page, label, icon, query in menu.of_own_texts(config.model, name):
+                    st.page_link(page, label=label, icon=f":material/{icon}:", query_params=query)
     live.trouble(run)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import streamlit as st
 
@@ -130,6 +130,15 @@ OWN_SET = "Your own vectors or texts"
 """Option of What-if and Ruler for the user's data."""
 WHATIF_OWN = {"whatif_from": "Vectors or texts", "whatif_set": OWN_SET}
 """Query parameters that open What-if with the form for the user's data."""
+
+
+def of_own_texts(before: str, encoder: str) -> list[tuple[str, str, str, Any]]:
+    """Pages that encode one's texts: their labels, icons, and the query parameters that choose an encoder, on Compare beside another."""
+    return [
+        (RULER, "Ruler", "straighten", {"ruler_set": OWN_SET, "ruler_model": encoder}),
+        (WHATIF, "What-if", "tune", {**WHATIF_OWN, "whatif_model": encoder}),
+        (COMPARE, "Compare", "balance", {"compare_models": [before, encoder]}),
+    ]
 
 
 def whatif_own(key: str, model: str = "") -> dict[str, str]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from isoviz import tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
+from isoviz.exploring import encoders
 from isoviz.exploring.jobs import PREPARE
 from isoviz.jobs.kinds import ENCODERS, GIB, Job, JobKind
 from isoviz.jobs.results import ResultStore
@@ -195,9 +196,10 @@ def write_model(
     from isoviz.models.extract import usual_pooling
 
     options = dict(spec)
-    source = sources.fetch(sources.resolve(options.pop("model")))
-    options.setdefault("pooling", usual_pooling(source))
-    return export.as_sentence_transformer(affine, origin, source, folder, rows=rows, **options)
+    with encoders.opened(options.pop("model")) as (source, run):
+        source = source if run else sources.fetch(source)
+        options.setdefault("pooling", usual_pooling(source))
+        return export.as_sentence_transformer(affine, origin, source, folder, rows=rows, **options)
 
 
 def _write_run(spec: Mapping[str, Any], affine: Affine, origin: Origin, folder: Path) -> float:

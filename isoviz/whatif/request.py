@@ -122,6 +122,7 @@ def refuse_kind(config: RunConfig) -> None:
             f"run: '{config.task}' is a {task.kind} task; What-if works on {' and '.join(KINDS)}, where one vector per row "
             "feeds the head",
             field="run",
+            advice="As the encoder of your own texts, choose run:ID." if task.kind == "embedding" else None,
         )
 
 

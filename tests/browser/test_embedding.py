@@ -50,6 +50,8 @@ def test_own_pairs_to_a_saved_model_and_its_ruler(training: Server, open_tab: Op
     vectors = SentenceTransformer(str(folder), device="cpu").encode_query(rows["query"].tolist()[:3])
     assert vectors.shape == (3, 128)
 
+    page.get_by_test_id("stMain").get_by_role("link", name="Ruler").click()
+    expect(page).to_have_url(re.compile(f"ruler_model=run.+{run.id}"))
     page.goto(f"{training.url}/ruler?ruler_set={quote(menu.OWN_SET)}")
     page.get_by_text("Paste", exact=True).click()
     page.get_by_role("textbox", name="Texts, one per line").fill("\n".join(rows["document"].head(60)))

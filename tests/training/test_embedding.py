@@ -16,12 +16,13 @@ import torch
 from accelerate import Accelerator
 from safetensors.torch import load_file
 
-from isoviz import methods, tasks, vectors
+from isoviz import methods, posthoc, tasks, vectors
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.models import sources
 from isoviz.models.adapter import load_tokenizer
 from isoviz.models.objectives import Objective
+from isoviz.posthoc.export import Origin, require_affine
 from isoviz.runs import launch, planning
 from isoviz.tasks import own
 from isoviz.tasks.protocol import OwnTask
@@ -30,6 +31,7 @@ from isoviz.training.batches import Encoded
 from isoviz.training.evaluation import EncodedSplits, Evaluator
 from isoviz.training.heads import Embedding, ranking
 from isoviz.training.reload import build, reload
+from isoviz.whatif import export
 from isoviz.whatif.texts import encoded
 from tests import tiny
 from tests.training import running
@@ -343,7 +345,13 @@ def test_a_run_learns_and_its_folder_gives_its_vectors(
     search = vectors.from_texts(texts)
     search = replace(search, columns=search.columns.assign(group=["query", "document"]))
     expected = np.stack([encoder.encode_query(texts)[0], encoder.encode_document(texts)[1]])
-    np.testing.assert_allclose(encoded(search, "run:it").points, expected, atol=2e-6)
+    of_run = encoded(search, "run:it")
+    np.testing.assert_allclose(of_run.points, expected, atol=2e-6)
+    chain = posthoc.zca(eps=0.1).fit(np.random.default_rng(0).normal(size=(90, expected.shape[1])))
+    origin = Origin("zca:eps=0.1", "random", "", 90, "all")
+    export.write_model(export.spec_of_model(of_run.facts), require_affine(chain), origin, tmp_path / "chained")
+    chained = SentenceTransformer(str(tmp_path / "chained"), device="cpu").encode_query(texts)
+    np.testing.assert_allclose(chained, chain.transform(encoder.encode_query(texts)), atol=1e-4)
 
 
 def test_equal_texts_are_encoded_once(tiny_models: tiny.TinyModels, tmp_path: Path) -> None:
