@@ -358,15 +358,8 @@ def _table(choice: Listed, table: Table, place: int) -> None:
         downloads.file_name(choice.slug, str(place + 1)),
         frame,
         with_parquet=False,
-        latex=functools.partial(_latex, table),
+        latex=lambda: downloads.latex(frame, table.title),
     )
-
-
-def _latex(table: Table) -> str:
-    lines = table.lines()
-    columns = {downloads.latex_text(name): [line[index] for line in lines] for index, name in enumerate(table.header)}
-    text_columns = sum(isinstance(cell, str) for cell in (table.rows[0] if table.rows else []))
-    return downloads.latex_table(columns, table.title, "l" * text_columns + "r" * (len(columns) - text_columns))
 
 
 def _files(choice: Listed, record: Record) -> None:

@@ -303,23 +303,13 @@ def test_the_page_is_saved_with_its_numbers_and_its_vectors(
 
     entries, path = page.session_state["shown_on_this_page"].values(), tmp_path / "saved.html"
     for with_texts in (True, False):  # AppTest cannot press in a page whose model is a folder
-        inside = vectors_inside(entries, layers=False, texts=with_texts)
+        inside = vectors_inside(entries, texts=with_texts)
         path.write_text(render("Explore", "", entries, inside=inside, texts=with_texts), encoding="utf-8")
         again, table = vectors.read(path), kept_view.table("mean")
         np.testing.assert_array_equal(again.points, kept_view.points(1, "mean"))
         assert set(again.columns) == {*["label", "text"][: 1 + with_texts]}
         content = html.unescape(path.read_text("utf-8"))
         assert sum(text in content for text in table["sentence"]) == (len(table) if with_texts else 0)
-
-    layered = vectors_inside(entries, layers=True, texts=True)
-    assert [set(layer) for layer in layered["layers"]] == [
-        {"layer", "name", "npy"},
-        {"layer"},
-        {"layer", "name", "npy"},
-    ]
-    for layer in (0, 2):
-        stored = np.load(io.BytesIO(base64.b64decode(layered["layers"][layer]["npy"])))
-        np.testing.assert_array_equal(stored, kept_view.points(layer, "mean"))
 
     table = next(frame for title, frame in page_file.tables.items() if title.startswith("Every measure"))
     expected = [entry.number("isoscore") for entry in kept_view.entries]

@@ -55,7 +55,7 @@ def test_one_more_metric_is_on_every_screen(
     results = open_page("results", results_isotropy="Evenness")
     assert {"Even", "± s of Even"} <= set(results.dataframe[0].value.columns)
     assert "Even" in results.dataframe[1].value.columns and b"evenness" in offered["runs.csv"]()
-    assert "& $E$" in offered["results-demo-acceptability-accuracy.tex"]()
+    assert "& Even" in offered["results-demo-acceptability-accuracy.tex"]()
     assert downloads.latex_heading(new) == "$E$"
     tradeoffs = open_page("tradeoffs", tradeoffs_isotropy="Evenness")
     assert tradeoffs.selectbox(key="tradeoffs_isotropy").value == "Evenness" and drawn(tradeoffs) == []  # not measured
