@@ -1,4 +1,4 @@
-"""A link to this page, the page as a file, and Python code that computes the same."""
+"""The page as a file, and Python code that computes the same."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Final
 
 import streamlit as st
 
-from dashboard.components.copy_link import copy_link
 from dashboard.explore.form import PREFIX, Pane
 from dashboard.explore.points import cloud_points
 from dashboard.explore.sections import measure_of_address
@@ -23,15 +22,10 @@ _ORIGIN: Final = ("model_fingerprint", "model_revision", "data_fingerprint", "ro
 
 
 def section(panes: list[Pane], request: MapRequest) -> None:
-    """The link, the page as a file, and Python code for a notebook."""
+    """The page as a file, and Python code for a notebook."""
     measure = measure_of_address()
     st.divider()
-    with st.container(horizontal=True, vertical_alignment="center"):
-        copy_link(key=PREFIX + "link")
-        st.caption(
-            "The link restores this page: all views, layer, map, colours, selected points and your sentences.",
-            width="stretch",
-        )
+    st.caption("The address restores this page: all views, layer, map, colours, selected points and your sentences.")
     pane = panes[0]
     exported.note(PREFIX + "vectors", ExportedVectors(_vectors(pane)))
     name = "; ".join(pane.source for pane in panes)

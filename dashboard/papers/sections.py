@@ -37,11 +37,6 @@ _BADGES = {
 }
 
 
-def keys() -> list[str]:
-    """The slugs of all tables and figures, and "" for the scoreboard."""
-    return ["", *(entry.slug for entry in studies.listed())]
-
-
 # ------------------------------------------------------------------------------------------------------- choice
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 from pydantic.fields import FieldInfo
 
 from dashboard.inputs.vectors_form import SAVED_FROM
-from dashboard.shared import address, forms, resources, wording
+from dashboard.shared import forms, resources, wording
 from isoviz import reference
 from isoviz.errors import InputError, StoreError
 from isoviz.parameters import start_values
@@ -98,10 +98,7 @@ def cloud_field(differs: bool, method: str) -> Cloud:
     requested = st.query_params.get(CLOUD, CLOUDS[0])
     key = PREFIX + CLOUD
     if not differs or requested not in CLOUDS:
-        if key in st.session_state:  # left over from the previous run
-            st.query_params.pop(CLOUD, None)
-        elif requested != CLOUDS[0]:
-            address.refuse(CLOUD)
+        st.query_params.pop(CLOUD, None)
         requested = CLOUDS[0]
     if not differs:
         return CLOUDS[0]

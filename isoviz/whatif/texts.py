@@ -130,7 +130,7 @@ def encoded(
     if layer is None:
         facts["milliseconds"] = round(1000 * (time.perf_counter() - began) / len(columns), 3)
     kept = text_set.pairs, text_set.relation, text_set.name
-    return VectorSet(points, columns, *kept, facts, text_set.labels_first, text_set.notes)
+    return VectorSet(points, columns, *kept, facts, text_set.notes)
 
 
 def _work(job: Job) -> None:

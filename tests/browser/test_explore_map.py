@@ -49,12 +49,6 @@ PLACES = """() => {
 """Each point of the map and where plotly's axes have it on the screen."""
 
 
-SAID = """status => {
-  globalThis.said = [];
-  new MutationObserver(() => said.push(status.textContent)).observe(status, { childList: true, characterData: true, subtree: true });
-}"""
-
-
 @pytest.fixture(autouse=True)
 def _a_view(server: Server) -> None:
     """The server has the view of the bundled model already."""
@@ -168,10 +162,6 @@ def test_lasso_own_sentence_address_and_files(server: Server, open_tab: OpenTab,
     expect(page.get_by_text("Nearest to your sentences")).to_be_visible(timeout=LONG)
     expect(page.locator(".ivz-map-plot .scatterlayer .textpoint")).to_have_count(2)  # over the map, with their names
     expect(page.get_by_text(summary)).to_be_visible()  # the selection is still there
-
-    page.locator(".ivz-link [role=status]").evaluate(SAID)  # some seconds later it says nothing again
-    page.get_by_role("button", name="Copy link").click()
-    page.wait_for_function("address => said.includes('Copied.') || said.includes(address)", arg=page.url)
 
     page.get_by_role("button", name="Clear", exact=True).click()
     expect(selected).to_have_count(0)

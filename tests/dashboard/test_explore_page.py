@@ -166,25 +166,6 @@ def test_measure_layer_and_pooling_live_in_the_address(opened: Opened, kept_view
     assert "24 rows · layer 1, mean of the tokens" in texts(page)
 
 
-def test_unknown_parts_of_an_address_are_reported(opened: Opened) -> None:
-    wrong = {
-        "explore_layer": "abc",
-        "explore_split": "test",
-        "explore_points": "7",
-        "explore_own": "x" * 9,
-        "unit": "3",
-    }
-    usual = {"explore_min_dist": "0.10", "explore_map": "PCA", "explore_neighbours": "15"}
-    page = opened(**wrong, **usual)
-    assert errors(page) == [] and page.slider(key="explore_layer").value == 2
-    (message,) = page.toast
-    assert message.value.replace("\\", "").endswith(
-        "of the link: explore_layer=abc, explore_split=test, explore_points=7"
-    )
-    assert not opened(explore_layer="1").toast
-    assert opened(explore_layer="11").slider(key="explore_layer").value == 2  # left over from a deeper model
-
-
 def test_names_that_no_field_can_have(opened: Opened) -> None:
     """Streamlit accepts neither as a key, and raises where it needs one."""
     assert errors(opened(**{"": "x", "$$ID-x-none": "x"})) == []

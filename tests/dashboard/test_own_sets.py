@@ -16,8 +16,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.inputs import model_form
 from isoviz import vectors
 from isoviz.access.service import Service
-from isoviz.exploring import maps, measuring, results, user_sets, vector_view
-from isoviz.exploring.maps import MapRequest
+from isoviz.exploring import measuring, results, user_sets, vector_view
 from isoviz.exploring.request import Rows, ViewRequest, key_of
 from isoviz.jobs.queue import JobState
 from isoviz.models import extract, sources
@@ -195,7 +194,7 @@ def test_points_are_found_by_their_text(open_page: OpenPage, computed_here: list
     assert "Output matrix" not in [tab.label for tab in page.tabs], "of own vectors there is none"
 
 
-def test_two_sets_of_the_same_ids_are_linked(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
+def test_two_sets_of_the_same_ids_are_compared(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
     ids = [f"t{row}" for row in range(60)]
     first, second = _stored_set(id=ids), _stored_set(POINTS[::-1].copy(), id=ids[::-1])
     query = {"explore_at": "My vectors", "explore_vectors": first, "explore_views": "2"}
@@ -203,15 +202,6 @@ def test_two_sets_of_the_same_ids_are_linked(open_page: OpenPage, computed_here:
     page = open_page("explore", **query).run()
     assert errors(page) == [] and len(computed_here) == 2
     assert "CKA, pooling vectors, 60 rows with the same id" in texts(page)
-    view = key_of(
-        ViewRequest("", user_sets.VECTORS, first, user_sets.ALL_ROWS), None, Rows(first, {user_sets.ALL_ROWS: 60})
-    )
-    layout = f"{view[:8]}{MapRequest().key(0, user_sets.POOLING)[:8]}"
-    right = maps.pca(POINTS.astype(np.float16).astype(np.float32)).coordinates[:, 0] > 0
-    page.query_params["explore_lasso"] = f"{layout}:0,-99;0,99;99,99;99,-99"
-    page.run()
-    assert errors(page) == []
-    assert f"{right.sum()} of them selected in view 1" in texts(page)
 
 
 def test_a_database_whose_password_the_page_forgets(

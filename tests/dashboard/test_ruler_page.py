@@ -114,31 +114,6 @@ def test_what_separates_nothing_says_so(open_page: OpenPage, jobs_here: list[str
     assert list(page.dataframe[0].value) == ["Vectors", "Floor (99 %)"]
     assert jobs.find(SetRequest(key, "none")).related is None  # type: ignore[union-attr]
     assert not [field for field in page.text_input if field.key == "ruler_first"]  # their encoder is unknown
-    fields = {field.key for field in page.get("file_uploader")}
-    assert fields >= {"ruler_add.queries", "ruler_add.pairs"} and "ruler_add.labels" not in fields
-
-
-def test_the_newest_relation_is_answered_and_named(open_page: OpenPage, jobs_here: list[str]) -> None:
-    labels, queries = ["a", "b", "c"] * 20, [f"r{row},r{row + 30},1" for row in range(30)]
-    files = {"labels": ["label", *labels], "queries": ["query,document,relevance", *queries]}
-    answered = {
-        "labels": ("same label", "Related pairs: rows with the same label (3 labels)."),
-        "queries": (
-            "queries and documents",
-            "Related pairs: queries and the documents that are relevant to them.",
-        ),
-    }
-    for order in (("labels", "queries"), ("queries", "labels")):
-        page = open_page("ruler", **OWN, ruler_either=made_set(id=[f"r{row}" for row in range(60)]))
-        for needs in order:
-            content = "\n".join(files[needs]).encode()
-            page.file_uploader(key=f"ruler_add.{needs}").set_value([("more.csv", content, "text/csv")]).run()
-            choice, sentence = answered[needs]
-            assert errors(page) == [] and page.selectbox(key="ruler_known").value == choice and sentence in texts(page)
-        link = {name: str(page.query_params[name]) for name in page.query_params}
-        assert open_page("ruler", **link).selectbox(key="ruler_known").value == choice
-        page.selectbox(key="ruler_known").set_value(answered[order[0]][0]).run()  # a choice stays
-        assert errors(page) == [] and answered[order[0]][1] in texts(page)
 
 
 def test_a_score_that_no_pair_has_is_refused_beside_its_field(open_page: OpenPage, jobs_here: list[str]) -> None:

@@ -334,13 +334,9 @@ def test_what_is_computed_for_a_page_knows_whether_it_is_open(
 
 
 @pytest.mark.parametrize(("run", "cloud"), [(1, "nonsense"), (0, "pooled")])
-def test_a_cloud_the_run_lacks_is_reported_and_left_out(
-    runs: tuple[str, str], open_page: OpenPage, run: int, cloud: str
-) -> None:
+def test_a_cloud_the_run_lacks_is_left_out(runs: tuple[str, str], open_page: OpenPage, run: int, cloud: str) -> None:
     page = open_page("whatif", run=runs[run], chain="none", cloud=cloud)
     assert errors(page) == [] and "cloud" not in page.query_params
-    (toast,) = page.toast
-    assert f"cloud={cloud}" in toast.value.replace("\\", "")
 
 
 def test_another_run_is_chosen_and_another_address_followed(runs: tuple[str, str], open_page: OpenPage) -> None:

@@ -80,8 +80,6 @@ def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
     crossed = {one.readout.slug: one for one in engine.full(WHITEN).crossed}
     assert f"Classifier: {sentences.verdict(CLASSIFIER, crossed, WHITEN)[0]}." in shown
     assert "Search: needs queries." in shown and "Similarity: needs scored pairs." in shown
-    fields = {field.key for field in page.get("file_uploader")}
-    assert fields >= {"whatif_add.queries", "whatif_add.pairs"} and "whatif_add.labels" not in fields
 
     use = page.button(key="whatif_use_best")
     value = float(use.label.removeprefix("Use "))
@@ -322,32 +320,6 @@ def test_a_verdict_names_what_the_chain_does(chain: str, verb: str) -> None:
     assert advice(changed("spearman_cosine", -0.06, -0.01), chain=chain) == f"do not {verb}"
 
 
-def test_labels_that_arrive_are_judged_and_move_the_curve(open_page: OpenPage) -> None:
-    points = RNG.normal(size=(90, 8))
-    key = vectors.keep(VectorSet(points, pd.DataFrame({"text": [f"t{row}" for row in range(90)]}), name="made"))
-    page = opened(open_page, key, chain="zca:strength=0.5")
-    assert page.selectbox(key="whatif_readout").value == "Cosine, random pairs"
-    content = "label\n" + "\n".join("no" if row % 2 else "yes" for row in range(90))
-    page.file_uploader(key="whatif_add.labels").set_value([("labels.csv", content.encode(), "text/csv")])
-    page.run()
-    assert errors(page) == []
-    labelled = vectors.load(page.query_params["whatif_either"])
-    assert labelled.columns["label"].tolist()[:3] == ["yes", "no", "yes"] and labelled.key != key
-    np.testing.assert_array_equal(labelled.points, points)
-    assert page.selectbox(key="whatif_readout").value == "k-NN accuracy"
-    assert "Classifier: needs labels" not in texts(page)
-
-    page.selectbox(key="whatif_readout").set_value("Silhouette").run()
-    pairs = "left,right,score\n" + "\n".join(f"{row},{row + 1},{row % 5}" for row in range(1, 90))
-    page.file_uploader(key="whatif_add.pairs").set_value([("pairs.csv", pairs.encode(), "text/csv")])
-    page.run()
-    assert errors(page) == [] and "Similarity: needs" not in texts(page)
-    assert page.selectbox(key="whatif_readout").value == "Spearman, cosine"  # the newest relation is answered
-    shown = texts(page)
-    assert "Judged by scored pairs, with labels in the table below. Spearman, cosine" in shown
-    assert "Cross-validated over all 90 labelled rows: k-NN" not in shown and "too small to hold rows back" not in shown
-
-
 def test_texts_wait_for_an_encoder_and_are_not_asked_for_again(open_page: OpenPage) -> None:
     key = vectors.keep(vectors.from_texts([f"The cat number {row} sleeps." for row in range(30)]))
     page = opened(open_page, key)
@@ -365,7 +337,6 @@ def test_labels_that_cannot_be_judged_are_not_asked_for_again(open_page: OpenPag
     key = vectors.keep(VectorSet(RNG.normal(size=(n, 8)), columns, pairs, "relevance", name="made"))
     page = opened(open_page, key, chain="zca:strength=0.5")
     assert errors(page) == [] and "Classifier: cannot tell." in texts(page) and "needs labels" not in texts(page)
-    assert "whatif_add.labels" not in {field.key for field in page.get("file_uploader")}
     full = WhatIf(divide(vectors.load(key))).full(WHITEN)
     found = {one.readout.slug: one for one in full.comparisons}
     assert f"Search: {sentences.verdict(SEARCH, found, WHITEN)[0]}." in texts(page)
