@@ -225,13 +225,11 @@ def _time_needed(study: Study, scale: str) -> str:
 
 
 def commands(study: Study) -> None:
-    """Shell commands for each scale, and what the full scale requires."""
+    """Shell commands for each scale."""
     with st.expander("As a command", icon=":material/terminal:"):
         for name, size in study.scales.items():
             st.caption(f"**{name}**: {wording.plain(size)}")
             st.code(f"python -m isoviz study run {study.slug} --scale {name}", language="bash", wrap_lines=True)
-            if name == "full" and isinstance(study, TrainedStudy):
-                st.caption(wording.plain(records.full_requirements(study)))
 
 
 def _selected_result(choice: Listed) -> None:

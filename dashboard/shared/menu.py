@@ -98,12 +98,7 @@ def pages() -> list[st.Page]:
             visibility="hidden" if path in _BEHIND else "visible",
         )
         for path, (title, icon, purpose) in _MENU.items()
-    ] + [st.Page(_moved, title="Atlas", url_path="atlas", visibility="hidden")]
-
-
-def _moved() -> None:
-    """The old address of recorded encoders."""
-    st.switch_page(COMPARE)
+    ]
 
 
 def activity(page: st.Page) -> None:

@@ -40,7 +40,6 @@ def test_first_visit_can_be_launched_as_it_is(open_page: OpenPage, store: Store)
     assert errors(page) == []
     shown = numbers(page)
     assert shown["Time"].startswith("about")
-    assert any("estimated from another machine" in caption.value for caption in page.caption)
     assert (shown["Runs"], shown["Device"]) == ("2", "CPU, 2 cores")
     launch(page)
     assert {row.config.method for row in store.list()} == {"baseline", "isobn"}
@@ -166,27 +165,6 @@ def test_upload_is_kept_and_its_folder_used(open_page: OpenPage, store: Store, c
     assert folder.parent == store.folder / "uploads" and (folder / "train.parquet").read_bytes() == good
     launch(page)
     assert {row.config.data for row in store.list()} == {str(folder)}
-
-
-def test_runs_of_the_untouched_form_compare_with_the_demo(open_page: OpenPage, store: Store) -> None:
-    launch(open_page("train", preset="demo"))
-    page = open_page("train")
-    page.text_input(key="train_seeds").set_value("1").run()
-    launch(page)
-    setups = {row.config.setup_key() for row in store.list() if row.config.method == "isobn"}
-    assert len(store.list()) == 5 and len(setups) == 1
-
-
-def test_the_demos_rows_and_length_are_for_its_model_and_task(open_page: OpenPage) -> None:
-    page = open_page("train")
-    settings = [page.number_input(key=f"train_{name}") for name in ("max_train", "max_length")]
-    assert [field.value for field in settings] == [PRESETS[0].plan["max_train"], PRESETS[0].plan["max_length"]]
-    page.number_input(key="train_max_length").set_value(32).run()
-    page.multiselect(key="train_tasks").set_value(["demo/sentiment"]).run()
-    assert page.number_input(key="train_max_train").value is None
-    assert page.number_input(key="train_max_length").value == 32  # chosen, so it stays
-    linked = open_page("train", train_epochs="2")
-    assert linked.number_input(key="train_max_train").value is None
 
 
 def test_what_the_seeds_would_show_is_said_before_they_run(
