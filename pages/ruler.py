@@ -13,6 +13,6 @@ st.caption(
 )
 
 first = menu.OWN_SET if vectors_form.has_set(PREFIX) else "demo/similarity"
-key = set_choice.key_field(PREFIX, first, halves=True)
+key = set_choice.key_field(PREFIX, first)
 if key is not None:
     panel.draw(key)

@@ -386,15 +386,6 @@ class Pane:
         return f"{self.source} · {self.cloud_words}"
 
 
-def same_rows(pane: Pane, other: Pane) -> str | None:
-    """The column by which the rows of two views match: `row` of the same data, `id` of the user's sets; None if they do not match."""
-    data = [(each.view.facts["data_fingerprint"], each.view.facts["request"]["split"]) for each in (pane, other)]
-    if data[0] == data[1]:
-        return "row"
-    own = all(user_sets.is_user_set(each.task.slug) and "id" in each.view.table(each.pooling) for each in (pane, other))
-    return "id" if own else None
-
-
 def file_name(pane: Pane) -> str:
     """File name, without extension, for downloads of a view."""
     assert pane.form.request is not None

@@ -178,8 +178,6 @@ def _method_card(slug: str, to_fix: list[str]) -> dict[str, tuple[Any, ...]]:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.image(theme.method_swatch(slug), width=16, alt=f"Colour of {method.title}")
             st.markdown(f"**{method.title}**", width="content")
-            st.space("stretch")
-            _about(slug)
         st.caption(wording.plain(method.summary))
         names = list(method.Params.model_fields)
         first = [
@@ -204,17 +202,6 @@ def _method_card(slug: str, to_fix: list[str]) -> dict[str, tuple[Any, ...]]:
 
 def _title(method: type[Method], name: str) -> str:
     return method.Params.model_fields[name].title or name
-
-
-def _about(slug: str) -> None:
-    method = methods.get(slug)
-    with st.popover("About", type="tertiary", icon=":material/menu_book:"):
-        for part in getattr(method, "of", (method,)):
-            st.latex(part.equation)
-            if part.paper:
-                st.markdown(f"{part.paper.title} ({part.paper.short})")
-        for trap in method.traps:
-            st.markdown(f":material/warning: {wording.plain(trap)}")
 
 
 @stable

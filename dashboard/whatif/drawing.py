@@ -27,7 +27,6 @@ from dashboard.whatif.form import PREFIX
 from isoviz import metrics
 from isoviz.metrics.cloud import draw as sampled
 from isoviz.metrics.scores import REPORTED_ZETA
-from isoviz.readouts.cosines import BINS, Cosines
 from isoviz.readouts.division import Division
 from isoviz.readouts.reading import Annotations, Comparison, ReadOut, applicable
 from isoviz.runs.rows import RunRow
@@ -70,15 +69,6 @@ READ_OUTS = Explanation(
     ),
     formula=r"\Delta^* = m(\text{after}^*) - m(\text{before}^*)",
     paper="Efron & Tibshirani 1993, chapter 13.",
-)
-COSINES = Explanation(
-    title="Cosines",
-    reading=(
-        "Solid: cosines of 5,000 random pairs. Dotted: cosines of each row and its nearest neighbour. "
-        "Where the curves overlap, neighbours look like random rows. A mean far from 0 does not by itself harm a ranking."
-    ),
-    formula=r"\cos(x, y) = \frac{x \cdot y}{\|x\| \|y\|}",
-    paper="Ethayarajh 2019, arXiv:1909.00512.",
 )
 _MAIN: Final = 4
 _UNITS: Final = r" (on|with) these [^;]+(; another fit .*)?\.$"
@@ -459,22 +449,6 @@ def _map(
     return prepared(figure.update_layout(height=360, dragmode="zoom"))
 
 
-def cosines(view: View, first: Full, full: Full) -> None:
-    """Cosines of random pairs and of nearest rows."""
-    if first.cosines is None or full.cosines is None:
-        return
-    with view.slow:
-        figure_card(
-            view,
-            "cosines",
-            cosines_figure(first.cosines, full.cosines if view.steps else None),
-            f"{len(full.cosines.nearest):,} rows · {view.chain}",
-            words="Cosines of random pairs and of nearest rows, before and after",
-            title="Cosines, before and after",
-            explanation=COSINES,
-        )
-
-
 def spectrum_figure(before: NDArray[np.float64], after: NDArray[np.float64] | None, d: int) -> go.Figure:
     """EV_k before and after, and of a perfectly isotropic cloud in the d dimensions of the image."""
     figure = go.Figure()
@@ -498,25 +472,7 @@ def _add_line(
     colour: str,
     dash: str = "solid",
     width: float = 2.5,
-    shape: str = "linear",
     **hover: str,
 ) -> None:
-    line = {"color": colour, "dash": dash, "width": width, "shape": shape}
+    line = {"color": colour, "dash": dash, "width": width}
     figure.add_scatter(x=x.tolist(), y=y.tolist(), mode="lines", line=line, name=name, **hover)
-
-
-def cosines_figure(before: Cosines, after: Cosines | None) -> go.Figure:
-    """Shares of random pairs (solid) and of nearest rows (dotted) by their cosine."""
-    figure = go.Figure()
-    middle = (BINS[1:] + BINS[:-1]) / 2
-    for name, shown, colour in (("no transform", before, BEFORE), ("after", after, AFTER)):
-        if shown is None:
-            continue
-        for label, values, dash in (("random pairs", shown.pairs, "solid"), ("nearest row", shown.nearest, "dot")):
-            share = np.histogram(values, BINS)[0] / max(1, len(values))
-            hover = "cosine %{x:.2f}: %{y:.1%}"
-            _add_line(
-                figure, middle, share, f"{label}, {name}", colour=colour, dash=dash, shape="hvh", hovertemplate=hover
-            )
-    axes = {"xaxis_range": [-1, 1], "yaxis_tickformat": ".0%", "yaxis_rangemode": "tozero"}
-    return theme.titled(figure, "cosine", "share", height=300, **axes)

@@ -121,8 +121,6 @@ def _follow(view: View, card: Card | None, key: str) -> None:
     drawing.correlations(view)
     if card is None:
         drawing.maps(view, start, answer, first, full)
-    else:
-        drawing.cosines(view, first, full)
     if curve is not None:
         curves.draw(view, key, curve)
     with view.below:

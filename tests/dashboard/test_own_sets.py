@@ -194,16 +194,6 @@ def test_points_are_found_by_their_text(open_page: OpenPage, computed_here: list
     assert "Output matrix" not in [tab.label for tab in page.tabs], "of own vectors there is none"
 
 
-def test_two_sets_of_the_same_ids_are_compared(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
-    ids = [f"t{row}" for row in range(60)]
-    first, second = _stored_set(id=ids), _stored_set(POINTS[::-1].copy(), id=ids[::-1])
-    query = {"explore_at": "My vectors", "explore_vectors": first, "explore_views": "2"}
-    query |= {"explore2_at": "My vectors", "explore2_vectors": second, "explore_tab": "Similarity of layers"}
-    page = open_page("explore", **query).run()
-    assert errors(page) == [] and len(computed_here) == 2
-    assert "CKA, pooling vectors, 60 rows with the same id" in texts(page)
-
-
 def test_a_database_whose_password_the_page_forgets(
     open_page: OpenPage, computed_here: list[ViewRequest], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -248,5 +238,3 @@ def test_the_card_on_rogue_dimensions(open_page: OpenPage, computed_here: list[V
     (table,) = [element.value for element in page.markdown if element.value.startswith("| Dim.")]
     assert sorted(line[:5] for line in table.splitlines()[2:]) == ["| 20 ", "| 21 "]
     assert "Harmful: yes." in texts(page) and "Without them, k-NN accuracy gains" in texts(page)
-    (link,) = [one for one in page.get("page_link") if "Standardise" in one.proto.label]
-    assert f"whatif_either={key}" in link.proto.query_string and "chain=batch_norm" in link.proto.query_string

@@ -18,16 +18,12 @@ from dashboard.components.lab import source as lab
 from dashboard.shared import menu
 from dashboard.whatif import curves, drawing, panel, sentences
 from isoviz import vectors
-from isoviz.access.service import Service
-from isoviz.readouts import CATALOGUE, Comparison, cosines, division
+from isoviz.readouts import CATALOGUE, Comparison, division
 from isoviz.readouts.division import divide
-from isoviz.readouts.image import Image
 from isoviz.readouts.isotropy import Isotropy
-from isoviz.readouts.upgrade import upgrade
 from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.tables.kinds.page import START
 from isoviz.vectors import VectorSet
-from isoviz.vectors.sets import STORE, stored
 from isoviz.whatif import chains
 from isoviz.whatif.curves import CurvePoint
 from isoviz.whatif.engine import Answer, Full, WhatIf
@@ -35,7 +31,6 @@ from isoviz.whatif.scheduler import SCHEDULER
 from tests.dashboard.conftest import Offered, OpenPage
 from tests.dashboard.reading import errors, texts
 from tests.dashboard.saved import saved
-from tests.jobs.here import work_here
 
 RNG = np.random.default_rng(0)
 
@@ -140,35 +135,6 @@ def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage, of
     assert errors(page) == [] and "No step of this chain has a numeric parameter." in texts(page)
 
 
-def test_another_encoder_by_a_map(open_page: OpenPage, offered: Offered, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        Service, "start_job", lambda _, kind, key, request, inputs: work_here(kind, key, request, inputs)
-    )
-    ids, old = [f"r{row}" for row in range(90)], "f" * 32
-    STORE.publish(old, *stored(vectors.load(stored_set(id=ids))))  # under the key of a request, as encoded texts are
-    points = vectors.load(old).points * np.geomspace(4, 0.2, 8) + 0.1 * RNG.normal(size=(90, 8))
-    new, moved = (
-        vectors.keep(VectorSet(points, pd.DataFrame({"id": names}), name="new")) for names in (ids, ids[1:] + ids[:1])
-    )
-    query = {"whatif_upgrade": "true", "whatif_upgrade_set": menu.OWN_SET, "whatif_upgrade_map": "ridge"}
-
-    def measured(key: str) -> AppTest:
-        page = opened(open_page, old, whatif_upgrade_either=key, **query)
-        next(button for button in page.button if button.label == "Fit and measure").click().run()
-        return page.run()
-
-    assert any("'r0' and 'r1'" in error for error in errors(measured(moved)))
-    page = measured(new)
-    expected = upgrade(vectors.load(old).points, vectors.load(new).points, "ridge")
-    (table,) = (frame.value for frame in page.dataframe if "Recall@10" in frame.value)
-    found = [expected.mapped.value, expected.old.value, expected.gain.value]
-    np.testing.assert_allclose(table["Recall@10"], found)
-    assert errors(page) == [] and "find more of them than the old encoder" in texts(page)
-    content = next(make for name, make in offered.items() if name.endswith("upgrade.zip"))()
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        assert any(name.endswith((".npy", ".npz", ".safetensors")) for name in archive.namelist())
-
-
 def test_the_page_begins_with_a_chain_that_it_knows() -> None:
     known = chains.read("mean_removal~zca:strength=0.25")
     assert lab.transforms(known) == [{"slug": "centring"}, {"slug": "zca", "strength": 0.25, "eps": 0.0}]
@@ -251,13 +217,6 @@ def test_a_curve_has_intervals_around_its_values_and_a_line_for_no_transform() -
     assert readout.error_y.array[1] == pytest.approx(0.2) and readout.error_y.arrayminus[1] == pytest.approx(0.1)
     assert list(readout.marker.size) == [7, 11, 7]
     assert list(isoscore.y) == [0.2, None, 0.4] and set(none.y) == {0.5}
-
-
-def test_cosines_are_drawn_as_shares() -> None:
-    shares = cosines.distribution(Image(RNG.normal(size=(40, 3))))
-    assert len(drawing.cosines_figure(shares, None).data) == 2
-    figure = drawing.cosines_figure(shares, shares)
-    assert [sum(trace.y) for trace in figure.data] == pytest.approx([1.0] * 4)
 
 
 # ------------------------------------------------------------------------------------------------------ the verdict card
