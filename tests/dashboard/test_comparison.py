@@ -91,14 +91,6 @@ def test_runs_of_different_setups_or_data_are_not_compared(open_page: OpenPage, 
     assert "content of the data" in texts(page) and "0a1b2c3d" not in texts(page)
 
 
-@pytest.mark.parametrize("other", [{"seed": 1}, {"epochs": 9}])
-def test_one_method_has_nothing_to_compare_with(open_page: OpenPage, store: Store, other: dict[str, int]) -> None:
-    finish(store, config("baseline"), 0.7, 0.25)
-    finish(store, config("baseline", **other), 0.7, 0.25)
-    page = open_page("results")
-    assert not page.exception and not any("methods differ" in str(element.value) for element in page.markdown)
-
-
 def test_nothing_learned_is_a_warning(open_page: OpenPage, store: Store, offered: Offered) -> None:
     for method in ("baseline", "isobn"):
         for seed in range(3):

@@ -16,7 +16,6 @@ from streamlit.testing.v1 import AppTest
 from dashboard.explore import sections
 from isoviz.access.service import Service
 from isoviz.exploring import maps, measuring, similarity
-from isoviz.exploring.jobs import SENTENCES
 from isoviz.exploring.maps import MapRequest
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
@@ -26,7 +25,7 @@ from isoviz.jobs.queue import JobState
 from isoviz.models import sources
 from tests.dashboard.conftest import ROOT, Opened
 from tests.dashboard.reading import components, drawn, errors, texts
-from tests.jobs.here import fail_job, work_here
+from tests.jobs.here import work_here
 from tests.tiny import embed
 
 ROWS = 24
@@ -205,18 +204,6 @@ def test_running_and_failed_jobs_are_shown(opened: Opened, monkeypatch: pytest.M
     assert retried == ["x"]
 
 
-def test_sentences_that_failed_once_are_retried_from_the_page(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue, "_start_next", lambda: None)
-    page = opened(explore_own="w1 w2")
-    assert errors(page) == [] and page.get("progress")[0].proto.text == "Your sentences\\: starting"
-    (entry,) = queue._entries.values()
-    fail_job(SENTENCES, entry.key, "the weights are not there", advice="Bring them back.")
-    assert errors(page.run()) == ["The weights are not there. Bring them back."]
-    page.button(key="explore_own_sentences_retry").click().run()
-    assert errors(page) == [] and page.get("progress")[0].proto.text == "Your sentences\\: starting"
-    assert queue.look(SENTENCES, entry.key).status == "waiting"
-
-
 def test_one_button_stops_the_umaps_of_all_views_and_unneeded_jobs_end(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,16 +232,6 @@ def test_one_button_stops_the_umaps_of_all_views_and_unneeded_jobs_end(
     page.switch_page(str(ROOT / "pages" / "results.py")).run()
     page.switch_page(str(ROOT / "pages" / "explore.py")).run()  # whose address says nothing of UMAP now
     assert errors(page) == [] and len(under_way) == 2  # what is left on its way goes on
-
-
-def test_line_on_another_map_stays_in_the_address(opened: Opened) -> None:
-    page = opened()
-    line = line_around(page, [(-99, -99), (99, -99), (99, 99)])
-    other = opened(explore_lasso=line, explore_point="3", explore_layer="1")
-    assert errors(other) == [] and line in other.query_params["explore_lasso"]
-    assert "points selected" not in texts(other)
-    far = opened(explore_lasso=line, explore_point=str(ROWS))
-    assert errors(far) == [] and "Select a row of the table" in texts(far)
 
 
 def test_views_side_by_side_on_the_same_axes(opened: Opened, view: ViewResult) -> None:

@@ -38,11 +38,6 @@ def test_too_many_runs_are_refused_before_anything_is_expanded() -> None:
         launching.configs(plan(seeds=tuple(range(10**6))))
 
 
-def test_a_plan_without_tasks_is_refused() -> None:
-    with pytest.raises(InputError, match="task: choose at least one"):
-        launching.configs(plan(tasks=()))
-
-
 def history(seconds: float, host: str | None = None, progress: RunProgress | None = None, **more: Any) -> RunRow:
     times = {"started": 100.0, "ended": 100.0 + seconds}
     return row(f"{seconds}", config(**more), outcome=result(0.5, 0.5), host=host, progress=progress, **times)
@@ -95,11 +90,3 @@ def test_a_first_estimate_comes_from_the_recording_that_ships_with_the_demo() ->
     assert timing.estimate([config(task="demo/translation", num_beams=4)], []).unknown == 1
     half = config(task="demo/sentiment", epochs=record["recipe"]["epochs"], max_train=1000)
     assert timing.estimate([half], []).seconds == pytest.approx(record["pretrained"]["seconds"] / 2)
-
-
-@pytest.mark.parametrize(
-    ("estimate", "words"),
-    [((40.0, 0), "about 40 s"), ((40.0, 1), "more than 40 s"), ((0.0, 3), "unknown")],
-)
-def test_duration_words(estimate: tuple[float, int], words: str) -> None:
-    assert timing.Estimate(*estimate).words() == words

@@ -10,16 +10,13 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.inputs import model_form
 from isoviz.exploring import measuring
-from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
 from isoviz.models import sources
-from isoviz.models.families import CLASSIFIERS
 from isoviz.models.published import PUBLISHED
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
-from tests.dashboard.reading import ROWS, address, errors, keep, key_for, texts
+from tests.dashboard.reading import ROWS, address, errors, keep, texts
 from tests.hub_client import looking_at
-from tests.jobs.here import work_here
 from tests.loopback_hub import LoopbackHub, Repository, serving
 from tests.tiny import TinyModels, without_a_weight
 
@@ -101,11 +98,6 @@ def test_offline_is_reported_and_checked_again(
     assert "to download" in texts(page) and not page.button(key="launch").disabled
 
 
-def _work(request: ViewRequest) -> str:
-    """Runs the job in this process; returns its state."""
-    return work_here(VIEW, key_for(request), request.as_json()).status
-
-
 def test_the_papers_models_are_offered(open_page: OpenPage) -> None:
     page = at(open_page("train"), model_form.PAPERS)
     offered = page.selectbox(key=f"{FIELD}.models")
@@ -114,12 +106,6 @@ def test_the_papers_models_are_offered(open_page: OpenPage) -> None:
     offered.set_value(chosen.name).run()
     assert chosen.name in page.multiselect(key=FIELD).value
     assert any(chosen.name in text for text in errors(page))  # no machine of the tests reaches the hub
-
-
-def test_each_published_model_is_of_a_family_that_can_be_trained() -> None:
-    """By the family's name in the id; the hub is not asked."""
-    assert all(any(family in model.name.replace("xlm-", "") for family in CLASSIFIERS) for model in PUBLISHED)
-    assert len({model.name for model in PUBLISHED}) == len(PUBLISHED)
 
 
 LACKS = "1 encoder weight is missing from the checkpoint"

@@ -149,14 +149,6 @@ def test_other_kinds(store: Store, open_page: OpenPage, tmp_path: Path, kind: st
         assert shown(page, "source")["source"].tolist() == rows["source"].tolist()
 
 
-def test_a_broken_file_is_reported(store: Store, open_page: OpenPage, own: RunConfig) -> None:
-    run = finished(store, own, SAID, SURE)
-    (store.folder_of(run) / predictions.FILE).write_bytes(b"PAR1")
-    page = open_page("run", id=run)
-    assert not page.exception
-    assert "cannot be read" in page.error[0].value
-
-
 def test_configuration_has_what_applies(own: RunConfig) -> None:
     lines = {field: value for _, value, field in run_view.config_lines(own)}
     assert (lines["own.text"], lines["own.label"], lines["own.label_names"]) == ("Was", "Laune", "calm, glad, sad")

@@ -182,10 +182,3 @@ def test_direction_of_a_translation(open_page: OpenPage, store: Store, tmp_path:
     assert errors(page) == []
     launch(page)
     assert [(row.config.task, row.config.direction) for row in store.list()] == [("wmt16/ro-en", "en-ro")]
-
-
-def test_text_is_no_markup(open_page: OpenPage, reviews: Path) -> None:
-    page = choose(own(open_page, reviews), label="Was gesagt wurde", text="Laune")
-    shown = texts(page)
-    assert "<b>fine" not in shown
-    assert not [element for element in page.markdown if element.allow_html]

@@ -121,19 +121,6 @@ def test_columns_of_isotropy_match_the_catalogue_and_the_address_selects_them(
     assert {rank.heading, f"± s of {rank.heading}"} <= columns and "IsoScore*" not in columns
 
 
-def test_the_first_column_of_isotropy_is_of_the_cloud_that_the_method_acts_on(
-    open_page: OpenPage, filled: Store
-) -> None:
-    finish(filled, config("isobn", 0), 0.5, 0.25, group="third")
-    page = open_page("results", results_group="third")
-    assert page.multiselect(key="results_isotropy").value == ["IsoScore"]
-    page.selectbox(key="results_group").set_value("second").run()
-    assert page.multiselect(key="results_isotropy").value == ["IsoScore*"]
-    page.multiselect(key="results_isotropy").set_value(["Mean cosine"]).run()
-    page.selectbox(key="results_group").set_value("third").run()
-    assert page.multiselect(key="results_isotropy").value == ["Mean cosine"]  # chosen, so it stays
-
-
 def test_a_reference_score_that_runs_do_not_share_is_left_out(filled: Store) -> None:
     runs = tables.runs_frame(filled.list())
     scores = [{"majority": 0.5, "bag_of_words": 0.5 + place / 100} for place in range(len(runs))]

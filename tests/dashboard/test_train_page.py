@@ -70,16 +70,6 @@ def _values(value: object) -> list[object]:
     return list(value) if isinstance(value, list) else [value]
 
 
-def test_preset_button_fills_the_form_and_changes_stay(open_page: OpenPage) -> None:
-    page = open_page("train", preset="demo")
-    page.button(key="preset_lambda-sweep").click().run()
-    assert page.text_input(key="train_istar.lam").value == "-3, -1, -0.5, 0.5, 1, 3, 5"
-    assert numbers(page)["Runs"] == "24"
-    page.text_input(key="train_istar.lam").set_value("-1, 1").run()
-    assert page.text_input(key="train_istar.lam").value == "-1, 1"  # the address does not fill it again
-    assert numbers(page)["Runs"] == "9"
-
-
 def test_lists_make_a_sweep_and_the_command_says_so(open_page: OpenPage) -> None:
     page = with_istar(open_page)
     page.text_input(key="train_istar.lam").set_value("−1, 0.5").run()
@@ -195,14 +185,6 @@ def test_existing_runs_are_skipped_unless_requested(open_page: OpenPage, store: 
     for row in new:
         store.request_stop(row.id)
     assert numbers(open_page("train"))["Runs"] == "0"  # those of seed 0 wait; the form is as on a first visit
-
-
-def test_form_survives_a_visit_to_another_page(open_page: OpenPage) -> None:
-    page = with_istar(open_page)
-    page.text_input(key="train_istar.lam").set_value("2").run()
-    page.switch_page("../pages/home.py").run()
-    page.switch_page("../pages/train.py").run()
-    assert page.text_input(key="train_istar.lam").value == "2"
 
 
 def test_a_papers_recipe_fills_the_settings_and_leaves_the_rest(open_page: OpenPage, store: Store) -> None:
