@@ -50,21 +50,18 @@ def _section(panes: list[Pane]) -> None:
     begin()
     with grid.details("map_fields"):
         request, colour = _settings(panes, [each.cloud for each in shown])
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            search = points.search_field()
         lines = points.sentence_field(panes)
     for each in shown:
         each.sentences = points.embed_sentences(each.pane, lines)
         each.layout = layout_of(each.pane, each.cloud, request)
         each.placed = own_places(each, request)
-    points.mark(shown, search)
     known = [each.layout.coordinates for each in shown if isinstance(each.layout, Layout)]
     same_axes = len({pane.view.facts["model_fingerprint"] for pane in panes}) == 1
     room = np.concatenate(known) if same_axes and known else None
     for each, column in zip(shown, st.columns(len(panes), gap="medium"), strict=True):
         with column:
             if isinstance(each.layout, Layout):
-                picture(each, each.layout, request, colour, search, room)
+                picture(each, each.layout, request, colour, room)
             elif isinstance(each.layout, JobState):
                 job_progress.in_place(MAP, each.layout, "UMAP", key=each.pane.prefix + "map_again")
             else:
@@ -234,14 +231,11 @@ UNCOLOURED = "nothing"
 """Option of the colour field for no colour."""
 
 
-def picture(
-    shown: Shown, layout: Layout, request: MapRequest, colour: str, search: str, room: NDArray[Any] | None
-) -> None:
+def picture(shown: Shown, layout: Layout, request: MapRequest, colour: str, room: NDArray[Any] | None) -> None:
     """The map with its caption and downloads.
 
     Args:
         colour: the column that colours the points.
-        search: the text by which points are highlighted.
         room: points that determine the axes' ranges; None for the map's own points.
     """
     pane, cloud, large = shown.pane, shown.cloud, grid.is_large("map")
@@ -259,7 +253,6 @@ def picture(
         range_of=layout.coordinates if room is None else room,
         equal=request.kind == "pca" and pane.views == 1,
         compact=pane.views > 1 or not large,
-        marked=shown.found,
     )
     if not large and request.dimensions == 2:  # the toolbar has a row of its own, so the legend has room above
         figure.update_layout(legend={"y": 1.02, "yanchor": "bottom"}, margin={"t": 30})
@@ -276,8 +269,6 @@ def picture(
         words += f"; this view has no {colour}"
     elif column is not None:
         words += meaning(colour, cloud.table)
-    if shown.found is not None:
-        words += f"; {int(shown.found.sum()):,} of them contain “{search}”"
     scatter_map(
         figure,
         key=points.component(pane),

@@ -121,7 +121,6 @@ class Shown:
         layout: the map, the state of its job, or the error.
         sentences: the job that embeds the user's sentences; None without sentences.
         placed: coordinates of the sentences in the map, or the state of their job.
-        found: (m,) mask of the drawn points that match the search, which are highlighted.
     """
 
     pane: Pane
@@ -129,34 +128,11 @@ class Shown:
     layout: Layout | JobState | InputError | None = None
     sentences: JobState | None = None
     placed: NDArray[np.floating] | JobState | None = None
-    found: NDArray[np.bool_] | None = None
 
     @property
     def embedded(self) -> Result | None:
         """The user's sentences as points, once they are embedded."""
         return self.sentences.result if self.sentences is not None and self.sentences.status == "done" else None
-
-
-def search_field() -> str:
-    """Field for a search in the texts of the points."""
-    text = st.text_input(
-        "Find in texts",
-        key=PREFIX + "find",
-        bind="query-params",
-        max_chars=100,
-        icon=":material/search:",
-        help="Highlights the points whose text contains this. Not case-sensitive.",
-    )
-    return (text or "").strip()
-
-
-def mark(shown: Sequence[Shown], search: str) -> None:
-    """Mark the drawn points whose texts contain the search text."""
-    needle = search.casefold()
-    for each in shown:
-        if needle and isinstance(each.layout, Layout):
-            texts = (each.cloud.texts[place].casefold() for place in each.layout.rows)
-            each.found = np.array([needle in text for text in texts])
 
 
 def selected(pane: Pane, cloud: Cloud, layout: Layout) -> None:

@@ -16,7 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard.components import figure
 from dashboard.export import button
 from dashboard.inputs import set_sections
-from dashboard.ruler import figures, form, sentences
+from dashboard.ruler import figures, form
 from dashboard.ruler.form import PREFIX
 from dashboard.shared import downloads, explanations, exported, forms, job_progress, menu, wording
 from dashboard.shared.exported import ExportedTable
@@ -105,15 +105,15 @@ def _pair(facts: Mapping[str, Any]) -> NDArray[np.floating] | None:
     if "model" not in facts:
         st.caption("These vectors came without their encoder. Load texts instead and choose it, to type sentences.")
         return None
-    typed = sentences.fields()
-    return None if typed is None else sentences.vectors_of(typed, facts)
+    typed = form.sentence_fields()
+    return None if typed is None else form.vectors_of(typed, facts)
 
 
 def _near_misses(facts: Mapping[str, Any]) -> NearMisses | None:
     """A switch for near misses, read by the encoder that made the vectors."""
     if "model" not in facts or not st.toggle("Near misses", key=PREFIX + "near", bind="query-params", help=_NEAR):
         return None
-    points = sentences.vectors_of(near_misses.texts(), facts)
+    points = form.vectors_of(near_misses.texts(), facts)
     return None if points is None else near_misses.near_misses(points)
 
 

@@ -10,8 +10,6 @@ from typing import Any, Final
 import pandas as pd
 import streamlit as st
 
-from isoviz.metrics.protocol import Metric
-
 _LATEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -107,11 +105,6 @@ def latex_table(
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
-
-
-def latex_heading(metric: Metric) -> str:
-    """A metric as a column heading."""
-    return metric.latex or latex_text(metric.heading)
 
 
 def latex_text(text: str) -> str:

@@ -182,7 +182,7 @@ def editor(d: int) -> tuple[Step, ...] | None:
 
 def _heading(entry: dict[str, Any], index: int, count: int) -> None:
     about = chains.catalogue()[entry["slug"]]
-    title = _title(entry)
+    title = about.title
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         st.markdown(f"**{index + 1}. {title}**", width="content")
         st.space("stretch")
@@ -210,16 +210,6 @@ def _heading(entry: dict[str, Any], index: int, count: int) -> None:
                 args=(at,),
                 disabled=disabled,
             )
-
-
-def _title(entry: dict[str, Any]) -> str:
-    """A step's title with the current values of its widgets."""
-    fields = chains.catalogue()[entry["slug"]].Params.model_fields
-    state = {name: st.session_state.get(f"{PREFIX}{entry['id']}_{name}", entry["values"].get(name)) for name in fields}
-    try:
-        return chains.step(entry["slug"], **state).title
-    except InputError:
-        return chains.catalogue()[entry["slug"]].title
 
 
 def _visible_names(fields: Mapping[str, FieldInfo]) -> list[str]:

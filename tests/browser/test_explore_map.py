@@ -78,9 +78,7 @@ def draw_around(page: Page) -> None:
 
 
 @pytest.mark.nightly
-def test_a_saved_page_draws_the_map_and_the_matrix(
-    server: Server, open_tab: OpenTab, tmp_path: Path
-) -> None:
+def test_a_saved_page_draws_the_map_and_the_matrix(server: Server, open_tab: OpenTab, tmp_path: Path) -> None:
     query = f"explore_rows={ROWS}&explore_pooling=mean&explore_large=map"
     page = open_tab(f"{server.url}/explore?{query}", width=1440)
     area_of(page)

@@ -122,16 +122,3 @@ def test_figures_side_by_side_share_their_axes() -> None:
     other.update_xaxes(range=[-1, 0.5])
     figures.share_axes([one, other])
     assert other.layout.xaxis.range == (-1, 1)
-
-
-@pytest.mark.parametrize("dimensions", [2, 3])
-def test_marked_points_stand_out_and_no_point_is_lost(dimensions: int) -> None:
-    marked = np.array([True, False, True, False, False, False])
-    figure = drawn(pd.Series(["a", "b", "a", "a", "b", "b"], name="label"), dimensions=dimensions, marked=marked)
-    strong = {trace.name: trace.text.tolist() for trace in figure.data if trace.showlegend}
-    assert strong == {"a": ["text 0", "text 2"], "b": []}
-    faint = [trace for trace in figure.data if not trace.showlegend]
-    assert sorted(text for trace in faint for text in trace.text) == ["text 1", "text 3", "text 4", "text 5"]
-    assert all(trace.marker.opacity < 0.2 for trace in faint)
-    scale = drawn(pd.Series(np.arange(20.0), name="length"), 20, dimensions, marked=np.arange(20) < 5)
-    assert [trace.marker.color.tolist() for trace in scale.data] == [list(range(5, 20)), list(range(5))]

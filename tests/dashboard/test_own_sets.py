@@ -185,15 +185,6 @@ def test_prompt_and_dimensions_of_a_sentence_model(
     ]
 
 
-def test_points_are_found_by_their_text(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
-    key = _stored_set(text=[f"The {LABELS[row]} house number {row}" for row in range(60)])
-    page = open_page("explore", explore_at="My vectors", explore_vectors=key, explore_find="RED house").run()
-    assert errors(page) == [] and "20 of them contain “RED house”" in texts(page)
-    page.text_input(key="explore_find").set_value("no such words").run()
-    assert "0 of them contain “no such words”" in texts(page)
-    assert "Output matrix" not in [tab.label for tab in page.tabs], "of own vectors there is none"
-
-
 def test_a_database_whose_password_the_page_forgets(
     open_page: OpenPage, computed_here: list[ViewRequest], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

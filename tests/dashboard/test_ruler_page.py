@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.ruler import figures, sentences
+from dashboard.ruler import figures, form
 from dashboard.shared import menu, wording
 from isoviz import vectors
 from isoviz.cosines import Ruler, near_misses
@@ -152,7 +152,7 @@ def test_near_misses_are_counted_at_the_threshold_and_drawn(open_page: OpenPage)
 def test_sentences_that_cannot_be_read(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
     keep_sentences(("A cat sat.", "A dog ran."), np.zeros((2, 128)))
     assert "all zeros" in errors(open_page("ruler", ruler_first="A cat sat.", ruler_second="A dog ran."))[0]
-    long = "a" * (sentences.MOST_LETTERS + 1)
+    long = "a" * (form.MOST_LETTERS + 1)
     assert "At most 1,000 characters (got 1,001)." in errors(open_page("ruler", ruler_first=long))
 
 
