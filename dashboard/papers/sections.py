@@ -266,20 +266,15 @@ def result(choice: Listed, record: Record) -> None:
     comparison_frame = frames.comparison(numbers)
     if comparison_frame is not None:
         st.markdown("**Published and measured**")
-        one_reason = frames.DIFFERS in comparison_frame and comparison_frame[frames.DIFFERS].nunique() == 1
-        long = comparison_frame["What"].str.len().max() > 28  # wider than half a phone
         columns = {name: st.column_config.NumberColumn(name, format="%.4g", width=90) for name in frames.NUMBERS}
         st.dataframe(
-            comparison_frame.drop(columns=frames.DIFFERS) if one_reason else comparison_frame,
+            comparison_frame,
             hide_index=True,
             placeholder="",
-            column_config={"What": st.column_config.TextColumn(width=180 if long else None), **columns},
-            row_height=70 if long else None,  # Streamlit wraps text in rows above 4rem
+            column_config=columns,
             alt="Published and measured numbers",
         )
         exported.note(PREFIX + "compared", ExportedTable("Each published number and ours", comparison_frame))
-        if one_reason:
-            st.caption(wording.plain(f"Differs from the paper: {comparison_frame[frames.DIFFERS].iloc[0]}."))
     tables = st.expander("Numbers in this figure", icon=":material/table_chart:") if figures else st.container()
     if study_result.tables:
         with tables:

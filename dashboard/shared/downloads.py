@@ -41,7 +41,6 @@ def file_name(*parts: str) -> str:
 
 Table = pd.DataFrame | Callable[[], pd.DataFrame]
 _MIME = {
-    "bib": "application/x-bibtex",
     "csv": "text/csv",
     "html": "text/html",
     "json": "application/json",

@@ -20,7 +20,7 @@ from dashboard.components.matrix import cloud_matrix
 from dashboard.server import arrays
 from dashboard.shared import downloads, explanations, exported, map_figure, tables, theme, wording
 from dashboard.shared.explanations import Explanation
-from dashboard.shared.exported import ExportedTable
+from dashboard.shared.exported import ExportedSentences, ExportedTable
 from dashboard.streamlit_private import TabContainer
 from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX
@@ -166,7 +166,9 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
         (metric.title, *_cells(before.get(metric.slug, PENDING), after.get(metric.slug, PENDING))) for metric in shown
     ]
     with view.numbers.container():
-        st.markdown(tables.as_markdown(pd.DataFrame(lines, columns=["Measure", "Before", "After", "Change"])))
+        frame = pd.DataFrame(lines, columns=["Measure", "Before", "After", "Change"])
+        exported.note(PREFIX + "measures", ExportedTable("Measures, before and after", frame))
+        st.markdown(tables.as_markdown(frame))
         for metric in shown:
             if metric.slug in reasons:
                 st.caption(wording.plain(f"{metric.title} is undefined: {reasons[metric.slug]}."))
@@ -225,19 +227,7 @@ def summary(view: View, start: Answer, answer: Answer, full: Full) -> None:
         with view.summary.container():
             for sentence in (*map(wording.plain, sentences), leading):
                 st.markdown(sentence)
-    table = functools.partial(_measures, view, start, answer, full)
-    exported.note(
-        PREFIX + "measures", ExportedTable("Measures, before and after", table, (leading.strip("*"), *sentences))
-    )
-
-
-def _measures(view: View, start: Answer, answer: Answer, full: Full) -> pd.DataFrame:
-    """The numbers of the tiles."""
-    frame = numbers_table(view, start, answer, full)
-    measured = frame["number"].isin([metric.slug for metric in (*instant_metrics(), *slow_metrics())])
-    return frame.loc[measured, ["measure", "before", "after", "n"]].rename(
-        columns={"measure": "Measure", "before": "Before", "after": "After"}
-    )
+    exported.note(PREFIX + "summary", ExportedSentences("What the chain changes", (leading.strip("*"), *sentences)))
 
 
 def _readout_sentences(view: View, full: Full) -> list[str]:

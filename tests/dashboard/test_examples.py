@@ -9,7 +9,7 @@ from dashboard.shared import choosing, examples
 from isoviz.config import RunConfig
 from isoviz.exploring import results
 from isoviz.exploring.request import ViewRequest
-from isoviz.runs.examples import METHODS, SWEEP, opened
+from isoviz.runs.examples import METHODS, opened
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import texts
@@ -53,12 +53,6 @@ def test_your_own_runs_come_first_everywhere(open_page: OpenPage, store: Store) 
     assert experiment.value == "mine" and experiment.options[:3] == [choosing.ALL, "mine", METHODS]
     assert "Every run" in [element.value for element in results_page.header]
     assert examples.BADGE not in texts(live)
-
-
-def test_an_example_experiment_offers_no_more_seeds(open_page: OpenPage) -> None:
-    app = open_page("experiments", experiment=SWEEP)
-    assert not app.exception and SWEEP in texts(app).replace("\\", "")
-    assert "experiment_more" not in [element.key for element in app.button]
 
 
 def test_the_view_that_ships_is_the_one_that_explore_asks_for_at_first() -> None:

@@ -38,25 +38,6 @@ def test_dimensions_without_spread_have_a_bin_of_their_own() -> None:
     assert figures.sigma_histogram(np.zeros(3), "cls").data[0].y[0] == 100
 
 
-def test_all_layers_are_drawn_behind_the_chosen_one() -> None:
-    curves = {0: np.array([0.5, 1.0]), 1: np.array([0.9, 1.0]), 2: np.array([np.nan, np.nan])}
-    faint, even, own, shares = figures.spectrum(curves, 1, "cls", d=4).data
-    assert shares.y == pytest.approx((0.9, 0.1)) and own.y == (0.9, 1.0) and even.y == (0.25, 0.5)
-    assert faint.y == (0.5, 1.0, None, None, None, None)
-
-
-def test_first_directions_get_room_on_a_logarithmic_axis() -> None:
-    curve = np.linspace(0.5, 1.0, 200)
-    figure = figures.spectrum({0: curve}, 0, "cls", d=768, log=True)
-    low, high = figure.layout.xaxis.range
-    assert figure.layout.xaxis.type == "log" and low <= 0 and high == pytest.approx(np.log10(200), abs=0.05)
-    assert figures.spectrum({0: curve}, 0, "cls", d=768).layout.xaxis.type is None
-    assert [trace.name for trace in figure.data] == ["isotropic, k/d", "these vectors", "share of direction k"]
-    short = figures.spectrum({0: curve[:5]}, 0, "cls", d=5, log=True)
-    figures.share_axes([figure, short])
-    assert short.layout.xaxis.range == figure.layout.xaxis.range  # both in powers of ten
-
-
 def test_table_of_the_output_matrix_has_both_conventions_at_both_scales() -> None:
     weights = np.random.default_rng(0).normal(size=(50, 6))
     shown = sections.output_table(outputs.measure(weights))

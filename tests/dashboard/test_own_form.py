@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.train import own_form
 from isoviz.runs.store import Store
 from isoviz.tasks.protocol import OwnTask
 from tests import tiny
@@ -137,24 +136,6 @@ def test_upload_with_and_without_a_validation_file(open_page: OpenPage, store: S
     folder = page.text_input(key="train_data.own").value
     launch(page)
     assert {row.config.data for row in store.list()} == {folder}
-
-
-def test_the_address_restores_the_form(open_page: OpenPage, reviews: Path) -> None:
-    page = open_page(
-        "train",
-        **{
-            "train_tasks": "Own data",
-            "train_data.own": str(reviews),
-            "train_own.label": "Sterne",
-            "train_own.kind": own_form.KINDS["regression"],
-            "train_own.share": "0.4",
-        },
-    )
-    assert errors(page) == []
-    assert page.selectbox(key="train_own.label").value == "Sterne"
-    assert page.selectbox(key="train_own.kind").value == "regression"
-    assert "**validation** 12 rows" in texts(page)
-    assert numbers(page)["Runs"] == "2"
 
 
 def test_rows_of_a_task_are_shown_on_request(open_page: OpenPage, tmp_path: Path) -> None:

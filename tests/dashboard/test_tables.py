@@ -124,9 +124,3 @@ def test_one_sentence_for_each_model_and_task(store: Store) -> None:
     assert run_lists.warnings(runs) == [] and list(
         run_lists.with_warnings(runs[["run"]], run_lists.warnings(runs))
     ) == ["run"]
-
-
-def test_another_metric_does_not_hide_it(store: Store) -> None:
-    finish(store, config(), 0.55, 0.25, matthews=0.9)
-    runs = tables.with_metric(tables.runs_frame(store.summaries()), "matthews")
-    assert len(run_lists.warnings(runs)) == 1

@@ -84,12 +84,6 @@ def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
     assert page.button(key="whatif_use_best").disabled
 
 
-def test_a_verdict_known_at_once_has_its_button_once(open_page: OpenPage) -> None:
-    page = opened(open_page, stored_set(1200), chain="zca:strength=0.5")
-    page.run()  # all numbers are kept now
-    assert not page.exception and [button.key for button in page.button].count("whatif_check") == 1
-
-
 def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage, offered: Offered, tmp_path: Path) -> None:
     page = opened(open_page, stored_set(), chain="zca:strength=0.5")
 
@@ -191,20 +185,6 @@ def changed(slug: str, low: float, high: float, n: int = 1_000) -> Comparison:
     return Comparison(CATALOGUE[slug], 0.5, 0.5 + middle, Difference(middle, low, high, n, 1_000))
 
 
-def test_words_for_a_small_set() -> None:
-    sentence = sentences.crossed(changed("probe", -0.1, 0.2, 60))
-    assert sentence.startswith(
-        "Cross-validated over all 60 labelled rows: Linear probe 0.5 → 0.55, +0.050 (95 % interval"
-    )
-    assert (
-        "No difference detectable with these 60 rows. The smallest difference that 60 rows can show is 0.1." in sentence
-    )
-    assert sentences.crossed(changed("probe", -0.1, 0.2, 5)).endswith("These are too few rows to show any difference.")
-    assert "Significantly higher on these 60 rows; another fit of the transform may differ." in sentences.crossed(
-        changed("probe", 0.1, 0.2, 60)
-    )
-
-
 def test_a_curve_has_intervals_around_its_values_and_a_line_for_no_transform() -> None:
     points = [
         CurvePoint(0.0, 0.5, Difference(0.0, 0.0, 0.0, 60, 1_000), 0.2, 0.1, 0.3),
@@ -248,13 +228,6 @@ def test_a_verdict_follows_its_intervals(expected: str, readouts: list[tuple[str
     assert advice(*(changed(*one) for one in readouts)) == expected
 
 
-def test_a_verdict_without_an_interval_and_its_reason() -> None:
-    for difference in (Difference(-0.1, None, None, 5, 0), Difference(None, None, None, 5, 0)):
-        assert advice(Comparison(CATALOGUE["knn"], 0.5, 0.4, difference)) == "cannot tell"
-    reason = sentences.verdict(CLASSIFIER, {"knn": changed("knn", -0.06, -0.012)}, WHITEN)[1]
-    assert reason == "k-NN accuracy loses 3.6 points (−6.0 to −1.2)."
-
-
 def test_the_verdict_of_the_held_back_rows_names_another_one_of_the_rows_shown() -> None:
     found = {"knn": changed("knn", -0.02, 0.012, 30)}
     advice, reason = sentences.held_back(CLASSIFIER, "whiten", found, WHITEN)
@@ -264,19 +237,6 @@ def test_the_verdict_of_the_held_back_rows_names_another_one_of_the_rows_shown()
     assert "another verdict" not in sentences.held_back(CLASSIFIER, "cannot tell", found, WHITEN)[1]
     none = sentences.held_back(CLASSIFIER, "whiten", {}, WHITEN)
     assert none == ("cannot tell", "The held-back rows have too few labels.")
-
-
-@pytest.mark.parametrize(
-    "chain, verb",
-    [
-        ("zca:strength=0", "centre"),
-        ("zca:strength=0~pca_whitening", "whiten"),
-        ("all_but_the_top:remove=2", "apply this transform"),
-        ("zca~all_but_the_top:remove=2", "apply this chain"),
-    ],
-)
-def test_a_verdict_names_what_the_chain_does(chain: str, verb: str) -> None:
-    assert advice(changed("spearman_cosine", -0.06, -0.01), chain=chain) == f"do not {verb}"
 
 
 def test_texts_wait_for_an_encoder_and_are_not_asked_for_again(open_page: OpenPage) -> None:
