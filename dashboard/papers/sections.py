@@ -209,7 +209,7 @@ def _computed(choice: Listed, study: ComputedStudy) -> None:
         if not job_progress.follow(jobs.STUDY, state, key=PREFIX + "stop") or state.in_trouble:
             resources.expect_jobs()
             done = state.status == "done"
-            summary = f"No training run: {study.scales[scale]}. {_time_needed(study, scale)}"
+            summary = f"No training run: {study.scales[scale]}."
             start = functools.partial(resources.service().start_job, jobs.STUDY, state.key)
             if _reproduce(summary, disabled=done, done=done) and actions.perform(
                 start, jobs.request_of(study.slug, scale)
@@ -217,11 +217,6 @@ def _computed(choice: Listed, study: ComputedStudy) -> None:
                 st.rerun()
         commands(study)
     _selected_result(choice)
-
-
-def _time_needed(study: Study, scale: str) -> str:
-    seconds = [record.result.provenance.seconds for record in records.records(study) if record.scale == scale]
-    return f"Takes about {wording.duration(seconds[0])}." if seconds else "Takes under a minute on two cores."
 
 
 def commands(study: Study) -> None:

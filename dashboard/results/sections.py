@@ -266,7 +266,7 @@ def readable(table: pd.DataFrame, levels: Sequence[tuple[str, float]], isotropy:
 
 def _joined(table: pd.DataFrame, places: Mapping[str, int]) -> pd.DataFrame:
     """The table of the screen for a paper: each mean with its deviation in one cell, without single seeds."""
-    for name in [name for name in table if name in places and not name.startswith("±")]:
+    for name in [name for name in map(str, table) if name in places and not name.startswith("±")]:
         sd = "± s" if name == "Mean" else f"± s of {name}"
         both = zip(table[name], table[sd], strict=True)
         table = table.assign(**{name: [comparison.spread(mean, sd, places[name]) for mean, sd in both]}).drop(

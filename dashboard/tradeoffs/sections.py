@@ -171,11 +171,6 @@ def _figures(choice: Choice, alone: bool) -> None:
         if points["at"].nunique() > 1:
             _against(choice, points)
             _map(choice, runs)
-        elif points["at"].notna().any():
-            st.caption(
-                f"All of these runs have the same {wording.plain(choice.parameter_label)}. Sweep it on the Train page to see "
-                "performance against it."
-            )
         exported.note(
             "tradeoffs_points", ExportedTable("Points", _as_file(points, choice), (*run_lists.warnings(runs), *answers))
         )

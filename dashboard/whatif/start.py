@@ -174,11 +174,6 @@ def _describe(embeddings: Embeddings) -> None:
     st.caption(wording.plain(" · ".join(parts)) + " · transforms are fitted on train, numbers are of validation")
     for note in facts["notes"]:
         st.caption(f":material/info: {wording.plain(note)}")
-    if facts["kind"] == "regression":
-        st.caption(
-            ":material/info: A regression run: its head gives one number. The refitted head is a ridge regression, and the map is "
-            "coloured by the label; there are no classes."
-        )
 
 
 def _data_fingerprint(run_id: str) -> str:
