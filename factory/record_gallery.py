@@ -1,7 +1,6 @@
-"""Freezes the examples of docs/static.md's gallery: `python -m factory.record_gallery`.
+"""Writes the pages of docs/static.md's gallery from an empty store, which shows the bundled examples: `python -m factory.record_gallery`.
 
-Writes docs/gallery/*.html with `isoviz freeze` from an empty store, which shows the bundled examples, in some ten seconds.
-tests/commands/test_freeze.py fails when it has to run again.
+tests/dashboard/test_gallery.py fails when it has to run again.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from isoviz.__main__ import main as isoviz
+from dashboard.export import at_address
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "docs/gallery"
 GALLERY: Final = MappingProxyType(
@@ -23,19 +22,16 @@ GALLERY: Final = MappingProxyType(
     }
 )
 """File → address in the app."""
-OPTIONS: Final = MappingProxyType({"explore": ["--with-vectors", "--all-layers"]})
 
 
-def main() -> int:
-    """0 after all files are written."""
+def main() -> None:
+    """Write all files."""
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as home:
-        os.environ |= {"ISOVIZ_HOME": home, "ISOVIZ_EXAMPLES": "on"}
-        return max(
-            isoviz(["freeze", address, "--out", str(FOLDER / f"{name}.html"), "--store", home, *OPTIONS.get(name, [])])
-            for name, address in GALLERY.items()
-        )
+        os.environ |= {"ISOVIZ_HOME": home, "ISOVIZ_EXAMPLES": "on", "ISOVIZ_RUNNER": "off", "ISOVIZ_SPARES": "off"}
+        for name, address in GALLERY.items():
+            (FOLDER / f"{name}.html").write_bytes(at_address.content(address, with_vectors=name == "explore"))
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main()

@@ -37,7 +37,6 @@ _VERBS: Final = {
     "study": "list the papers' figures and tables, or compute one",
     "lessons": "write the playground and the lessons as one HTML file, or check your own lessons",
     "page": "write a page without a server that takes your vectors, as one HTML file",
-    "freeze": "write what the app shows at an address as one HTML file",
     "app": "open the dashboard",
     "mcp": "serve runs and measures to an agent, over the Model Context Protocol",
     "skill": "write SKILL.md, what an agent should know before it uses IsoViz",
@@ -165,7 +164,7 @@ def _extra(words: Sequence[str], package: str) -> str:
         return "ray"
     if package in ("faiss", "h5py"):
         return "formats"
-    return {"app": "app", "report": "app", "freeze": "app", "mcp": "mcp"}.get(words[0] if words else "", "train")
+    return {"app": "app", "report": "app", "mcp": "mcp"}.get(words[0] if words else "", "train")
 
 
 def _say(message: str) -> None:

@@ -3,15 +3,13 @@
 import streamlit as st
 
 from dashboard.compare import form, sections
-from dashboard.shared import address
 
 st.title("Compare", anchor=False)
 st.caption(
     "Which encoder ranks higher on your questions? Two to six encoders on the same documents, question by question."
 )
 
-with address.report_ignored("compare"):
-    found = form.draw()
-    if found is not None:
-        sections.draw(found)
+found = form.draw()
+if found is not None:
+    sections.draw(found)
 sections.references()

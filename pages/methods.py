@@ -3,12 +3,11 @@
 import streamlit as st
 
 from dashboard.methods import sections
-from dashboard.shared import address, menu
+from dashboard.shared import menu
 
 st.title("Methods", anchor=False)
 menu.views(menu.METHODS)
 st.caption("How each method works, what each measure detects, and what each transform does to a cloud.")
 
-with address.report_ignored(sections.PREFIX):
-    kind, slug = sections.choose()
-    sections.show(kind, slug)
+kind, slug = sections.choose()
+sections.show(kind, slug)

@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from dashboard.shared import address
 from dashboard.whatif import start
 
 with st.container(horizontal=True, vertical_alignment="center"):
@@ -13,10 +12,9 @@ st.caption(
     "search, similarity or labels."
 )
 
-with address.report_ignored("whatif"):
-    with source:
-        own = start.from_vectors()
-    if own:
-        start.draw_vectors()
-    else:
-        start.draw_run()
+with source:
+    own = start.from_vectors()
+if own:
+    start.draw_vectors()
+else:
+    start.draw_run()

@@ -5,10 +5,6 @@ from __future__ import annotations
 import pytest
 
 from isoviz import methods, metrics, posthoc, reference
-from isoviz.methods.isobn import IsoBNParams
-from isoviz.methods.isolayer import IsoLayerParams
-from isoviz.metrics.protocol import CHANGES
-from isoviz.parameters import extra, sweep_title
 
 ITEMS = [*methods.catalogue().values(), *metrics.catalogue().values(), *posthoc.catalogue().values()]
 
@@ -25,52 +21,6 @@ def test_every_method_says_what_it_does_and_what_to_watch_for(slug: str) -> None
     method = methods.get(slug)
     assert method.traps and all(trap.endswith(".") for trap in method.traps)
     assert bool(reference.direction(method)) == bool(method.effects)
-
-
-def test_the_words_of_a_direction() -> None:
-    assert reference.direction(methods.get("isobn")) == "Raises IsoScore."
-    assert reference.direction(methods.get("istar")) == "Raises IsoScore* for λ > 0 and lowers it for λ < 0."
-    assert reference.direction(methods.get("baseline")) == ""
-
-
-def test_a_parameter_in_words() -> None:
-    beta = reference.parameters(IsoBNParams)[0]
-    assert (beta.label, beta.symbol, beta.default) == ("Strength", "β", "0.5")
-    assert (beta.allowed, beta.tried) == ("at least 0, at most 4", "0.25, 0.5, 1")
-    assert beta.tried_as == "Paper's range"
-    assert reference.parameters(IsoBNParams)[3].allowed == "paper, code"
-
-
-PRINTED = {
-    ("isobn", "beta"): (0.25, 0.5, 1.0),  # section 4.1: "chosen in the range of {0.25, 0.5, 1}"
-    ("istar", "lam"): (-5.0, -3.0, -1.0, 1.0, 3.0, 5.0),  # section 4 and table 2
-    ("istar", "zeta"): (0.2, 0.4, 0.6, 0.8),
-    ("cosreg", "lam"): (-1.0, 1.0),  # I-STAR, figure 4
-}
-"""The ranges that the four papers print for a parameter of a method."""
-
-
-def test_a_range_with_the_papers_name_is_printed_in_it() -> None:
-    declared = {
-        (slug, name): tuple(extra(field)["sweep"])
-        for slug, method in methods.catalogue().items()
-        for name, field in method.Params.model_fields.items()
-        if extra(field).get("sweep") and sweep_title(field) == "Paper's range"
-    }
-    assert declared == PRINTED
-    alpha = next(entry for entry in reference.parameters(IsoLayerParams) if entry.name == "alpha")
-    assert (alpha.tried, alpha.tried_as) == ("0.25, 0.5, 0.75", "Values to try")
-
-
-def test_isobns_equations_define_every_symbol_they_use() -> None:
-    for equation in (methods.get("isobn").equation, posthoc.catalogue()["isobn"].equation):
-        assert r"\bar\theta =" in equation and r"\sqrt{" in equation
-
-
-def test_every_change_is_in_one_of_the_two_lists() -> None:
-    for metric in metrics.catalogue().values():
-        same, moves = reference.unchanged_and_changed(metric)
-        assert sorted(same + moves) == sorted(CHANGES)
 
 
 def test_the_record_holds_ratios() -> None:

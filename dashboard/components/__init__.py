@@ -1,4 +1,4 @@
-"""Components in plain JavaScript without a build step: live lines, the matrix, the map of a cloud, a copy-link button.
+"""Components in plain JavaScript without a build step: live lines, the matrix, the map of a cloud.
 
 Streamlit loads a component's script as one inline module, so `bundle` puts the files of a component one after another.
 Each file is an ES module without imports, and its exports are in scope for the files after it.

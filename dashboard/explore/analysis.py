@@ -154,12 +154,6 @@ def _empty_state(view_forms: list[ViewForm]) -> None:
     with st.container(border=True):
         st.markdown(f"## {title}")
         st.markdown(text)
-        for form in view_forms:
-            if form.request is None or form.automatic:
-                continue
-            rows = min(form.request.max_rows, form.rows_in_split)
-            what = "texts" if form.own_set else f"rows of {form.request.split}"
-            st.caption(f"Reads the first {rows:,} of {form.rows_in_split:,} {what}.")
 
 
 # --------------------------------------------------------------------------------------------------- summary of the data

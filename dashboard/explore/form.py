@@ -46,7 +46,6 @@ class ViewForm:
         source: `A_TASK`, `MY_TEXTS` or `MY_VECTORS`.
         request: the view to compute; None while a field is invalid.
         key: key of the view's content.
-        rows_in_split: rows available.
         own_set: the user's texts or vectors, if the view shows those.
         automatic: computed without a button.
         error_slots: field of the request → where its error appears.
@@ -56,7 +55,6 @@ class ViewForm:
     source: str = A_TASK
     request: ViewRequest | None = None
     key: str | None = None
-    rows_in_split: int = 0
     own_set: SetSummary | None = None
     automatic: bool = False
     error_slots: dict[str, DeltaGenerator] = field(default_factory=dict)
@@ -180,12 +178,11 @@ def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
     key = key_of(request, source, rows_read)
     # views of the user's own data come first
     form.key = key if results.find(key) is not None else examples.view_of(request) or key
-    form.rows_in_split = rows_read.counts[split]
 
 
 def _fill(form: ViewForm, source: ModelSource | None, own_set: SetSummary, request: ViewRequest) -> None:
     """Complete the form of a view of the user's own data."""
-    form.request, form.own_set, form.rows_in_split = request, own_set, own_set.n
+    form.request, form.own_set = request, own_set
     form.key = key_of(request, source, Rows(own_set.key, {user_sets.ALL_ROWS: own_set.n}))
     form.automatic = source is None  # texts wait for the button, because the visitor chooses their encoder
 
@@ -362,15 +359,6 @@ class Pane:
     def about(self) -> str:
         """A one-line description of the cloud that is complete by itself, as in a saved picture."""
         return f"{self.source} · {self.cloud_words}"
-
-
-def same_rows(pane: Pane, other: Pane) -> str | None:
-    """The column by which the rows of two views match: `row` of the same data, `id` of the user's sets; None if they do not match."""
-    data = [(each.view.facts["data_fingerprint"], each.view.facts["request"]["split"]) for each in (pane, other)]
-    if data[0] == data[1]:
-        return "row"
-    own = all(user_sets.is_user_set(each.task.slug) and "id" in each.view.table(each.pooling) for each in (pane, other))
-    return "id" if own else None
 
 
 def file_name(pane: Pane) -> str:

@@ -16,7 +16,6 @@ from dashboard.shared import downloads, exported, measures, wording
 from dashboard.shared.exported import ExportedTable
 from isoviz import metrics, reference
 from isoviz.exploring.results import ViewResult
-from isoviz.formatting import decimals
 from isoviz.metrics.measuring import notes_of
 from isoviz.metrics.record import CloudRecord
 
@@ -124,16 +123,9 @@ def figure_data(view: ViewResult, layer: int, pooling: str) -> pd.DataFrame:
 
 
 def latex(table: pd.DataFrame, caption: str) -> str:
-    """A booktabs table of all metrics, with one decimal more than means over seeds."""
-    columns: dict[str, Iterable[str]] = {
-        "Layer": ["--" if pd.isna(layer) else str(layer) for layer in table["layer"]],
-        "Pooling": table["pooling"],
-        "n": table["n"].astype(str),
-    }
-    for metric in measures.of_clouds():
-        numbers = table[metric.slug].astype(float)
-        columns[downloads.latex_heading(metric)] = [decimals(number, metric.decimals) for number in numbers]
-    return downloads.latex_table(columns, caption, "rl" + "r" * (len(columns) - 2))
+    """A booktabs table of all metrics."""
+    names = {"layer": "Layer", "pooling": "Pooling", "n": "n"} | {one.slug: one.heading for one in measures.of_clouds()}
+    return downloads.latex(table[list(names)].rename(columns=names), caption)
 
 
 def _line(entry: CloudRecord) -> dict[str, Any]:

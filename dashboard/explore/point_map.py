@@ -38,7 +38,6 @@ def section(panes: list[Pane]) -> MapRequest:
     Returns:
         The settings of the maps.
     """
-    points.check(panes)
     waiting = bool(st.session_state.get(_WAITING))
     with grid.cell("map", "Map"):
         st.fragment(_section, run_every=TICK if waiting else None)(panes)
@@ -51,14 +50,11 @@ def _section(panes: list[Pane]) -> None:
     begin()
     with grid.details("map_fields"):
         request, colour = _settings(panes, [each.cloud for each in shown])
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            search = points.search_field()
         lines = points.sentence_field(panes)
     for each in shown:
         each.sentences = points.embed_sentences(each.pane, lines)
         each.layout = layout_of(each.pane, each.cloud, request)
         each.placed = own_places(each, request)
-    points.mark(shown, search)
     known = [each.layout.coordinates for each in shown if isinstance(each.layout, Layout)]
     same_axes = len({pane.view.facts["model_fingerprint"] for pane in panes}) == 1
     room = np.concatenate(known) if same_axes and known else None
@@ -242,7 +238,7 @@ def picture(shown: Shown, layout: Layout, request: MapRequest, colour: str, room
         colour: the column that colours the points.
         room: points that determine the axes' ranges; None for the map's own points.
     """
-    pane, cloud, marks, large = shown.pane, shown.cloud, shown.marks, grid.is_large("map")
+    pane, cloud, large = shown.pane, shown.cloud, grid.is_large("map")
     line = points.corners(pane, layout)
     column = cloud.table[colour].iloc[layout.rows] if colour in cloud.table else None
     own = shown.placed if isinstance(shown.placed, np.ndarray) else None
@@ -257,7 +253,6 @@ def picture(shown: Shown, layout: Layout, request: MapRequest, colour: str, room
         range_of=layout.coordinates if room is None else room,
         equal=request.kind == "pca" and pane.views == 1,
         compact=pane.views > 1 or not large,
-        marked=None if marks is None or (line and not marks.search) else marks.points,
     )
     if not large and request.dimensions == 2:  # the toolbar has a row of its own, so the legend has room above
         figure.update_layout(legend={"y": 1.02, "yanchor": "bottom"}, margin={"t": 30})
@@ -274,8 +269,6 @@ def picture(shown: Shown, layout: Layout, request: MapRequest, colour: str, room
         words += f"; this view has no {colour}"
     elif column is not None:
         words += meaning(colour, cloud.table)
-    if marks is not None:
-        words += f"; {marks.words}"
     scatter_map(
         figure,
         key=points.component(pane),
@@ -289,10 +282,7 @@ def picture(shown: Shown, layout: Layout, request: MapRequest, colour: str, room
         selection=line,
         on_drawn=points.remember(pane, layout.key),
     )
-    others = ", and to highlight their rows in the other views" if pane.views > 1 and pane.number == 1 else ""
-    hint = (
-        "" if request.dimensions == 3 else f" Draw around points to list them{others}; double-click to reset the zoom."
-    )
+    hint = "" if request.dimensions == 3 else " Draw around points to list them; double-click to reset the zoom."
     with grid.details(f"map_{pane.number}"):
         st.caption(wording.plain(words + "." + hint))
         _files(pane, cloud, layout, request)

@@ -13,9 +13,9 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard.components.scatter_map import drawn
-from dashboard.explore.form import PREFIX, Pane, same_rows, view_names
+from dashboard.explore.form import PREFIX, Pane
 from dashboard.inputs import set_sections
-from dashboard.shared import address, job_progress, wording
+from dashboard.shared import job_progress, wording
 from isoviz.errors import InputError
 from isoviz.exploring import maps, results, user_sets
 from isoviz.exploring.jobs import SENTENCES
@@ -108,44 +108,9 @@ def corners(pane: Pane, layout: Layout) -> list[tuple[float, float]]:
     return (maps.line_of(text) or []) if key == layout.key and layout.coordinates.shape[1] == 2 else []
 
 
-def check(panes: Sequence[Pane]) -> None:
-    """Report and remove invalid lines and points in the address; a valid line of another map stays."""
-    for pane in panes:
-        _, _, text = st.query_params.get(pane.prefix + "lasso", "").partition(":")
-        if maps.line_of(text) is None:
-            address.refuse(pane.prefix + "lasso")
-        if _number(st.query_params.get(pane.prefix + "point", "")) is None:
-            address.refuse(pane.prefix + "point")
-
-
 def _number(text: str) -> int | None:
     # Python refuses to parse numbers with thousands of digits
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
-
-
-@dataclass(frozen=True)
-class Marks:
-    """Points of a map to highlight: their rows are selected in other views, or their texts match the search.
-
-    Attributes:
-        points: (m,) mask of the drawn points.
-        views: views in which they are selected.
-        search: search text; empty for a selection.
-    """
-
-    points: NDArray[np.bool_]
-    views: tuple[int, ...] = ()
-    search: str = ""
-
-    @property
-    def words(self) -> str:
-        """`12 of them contain “cat”`, `12 of them selected in view 1`."""
-        count = f"{int(self.points.sum()):,} of them"
-        return (
-            f"{count} contain “{self.search}”"
-            if self.search
-            else f"{count} selected in {view_names(self.views).lower()}"
-        )
 
 
 @dataclass
@@ -156,7 +121,6 @@ class Shown:
         layout: the map, the state of its job, or the error.
         sentences: the job that embeds the user's sentences; None without sentences.
         placed: coordinates of the sentences in the map, or the state of their job.
-        marks: points to highlight. A line drawn on this map takes precedence.
     """
 
     pane: Pane
@@ -164,54 +128,11 @@ class Shown:
     layout: Layout | JobState | InputError | None = None
     sentences: JobState | None = None
     placed: NDArray[np.floating] | JobState | None = None
-    marks: Marks | None = None
 
     @property
     def embedded(self) -> Result | None:
         """The user's sentences as points, once they are embedded."""
         return self.sentences.result if self.sentences is not None and self.sentences.status == "done" else None
-
-
-def search_field() -> str:
-    """Field for a search in the texts of the points."""
-    text = st.text_input(
-        "Find in texts",
-        key=PREFIX + "find",
-        bind="query-params",
-        max_chars=100,
-        icon=":material/search:",
-        help="Highlights the points whose text contains this. Not case-sensitive.",
-    )
-    return (text or "").strip()
-
-
-def mark(shown: Sequence[Shown], search: str) -> None:
-    """Mark the points of each map whose texts contain the search text; without one, those selected in other views of the same rows.
-
-    Rows match across layers, poolings, models and directions; tokens match by their row. Rows of the user's sets match by id, if both
-    sets have ids.
-    """
-    needle = search.casefold()
-    selections: list[tuple[Pane, pd.DataFrame]] = []
-    for each in shown:
-        if isinstance(each.layout, Layout) and (line := corners(each.pane, each.layout)):
-            inside = each.layout.rows[maps.inside(each.layout.coordinates, line)]
-            selections.append((each.pane, each.cloud.table.iloc[inside]))
-    for each in shown:
-        if not isinstance(each.layout, Layout):
-            continue
-        if needle:
-            texts = (each.cloud.texts[place].casefold() for place in each.layout.rows)
-            each.marks = Marks(np.array([needle in text for text in texts]), search=search)
-            continue
-        table = each.cloud.table
-        others = [
-            (other.number, np.isin(table[name].iloc[each.layout.rows].to_numpy(), selected[name].to_numpy()))
-            for other, selected in selections
-            if other is not each.pane and (name := same_rows(each.pane, other))
-        ]
-        if others:
-            each.marks = Marks(np.any([points for _, points in others], axis=0), tuple(number for number, _ in others))
 
 
 def selected(pane: Pane, cloud: Cloud, layout: Layout) -> None:
@@ -263,10 +184,7 @@ def _clear(pane: Pane) -> None:
 
 def _neighbours(pane: Pane, cloud: Cloud) -> None:
     place = _number(st.query_params.get(pane.prefix + "point", ""))
-    if place is not None and place >= len(cloud.points):
-        address.refuse(pane.prefix + "point")
-        place = None
-    if place is None:
+    if place is None or place >= len(cloud.points):
         st.caption("Select a row of the table to see its nearest neighbours.")
         return
     st.markdown(f"Nearest to **{wording.plain(cloud.texts[place])}**")

@@ -9,12 +9,10 @@ from numpy.typing import NDArray
 
 from dashboard.explore.form import Pane
 from dashboard.explore.sections import cached
-from dashboard.shared import explanations, exported, menu, tables, wording
+from dashboard.shared import explanations, exported, tables, wording
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.exported import ExportedTable
-from dashboard.whatif import form as whatif
 from dashboard.whatif.sentences import change_in_points
-from isoviz.exploring import encoders
 from isoviz.exploring.rogue import RogueDimensions, rogue_dimensions
 from isoviz.metrics.dimensions import dead_words
 
@@ -28,8 +26,6 @@ ROGUE = Explanation(
     formula=r"|\bar x_j - m| > 3 s \quad\text{or}\quad |\sigma_j - m_\sigma| > 3 s_\sigma",
     paper="Timkey & van Schijndel 2021; the rule of three: Kovaleva et al. 2021.",
 )
-CHAIN = "batch_norm"
-"""The remedy of Timkey & van Schijndel 2021: standardise every dimension."""
 _SHOWN = 8
 
 
@@ -73,7 +69,6 @@ def _card(pane: Pane, rogue: RogueDimensions | None) -> None:
     )
     for sentence in answers:
         st.markdown(sentence)
-    _remedy(pane)
 
 
 def table(rogue: RogueDimensions) -> pd.DataFrame:
@@ -124,22 +119,3 @@ def harm(rogue: RogueDimensions) -> str:
     assert rogue.standardised is not None
     tests = f"Without them, {change_in_points(rogue.removed)}. With every dimension standardised, {change_in_points(rogue.standardised)}."
     return f"{verdict} {wording.plain(tests)} 95 % intervals, {change.n:,} rows."
-
-
-def _remedy(pane: Pane) -> None:
-    """The link to What-if with the usual remedy."""
-    assert pane.form.request is not None
-    model = pane.form.request.model
-    if pane.form.own_set is not None:
-        query = menu.whatif_own(pane.form.own_set.key, "" if model.startswith(encoders.RUN) else model)
-        note = ""
-    elif model.startswith(encoders.RUN):
-        query, note = {whatif.RUN: model.removeprefix(encoders.RUN)}, " for this run"
-    else:
-        query, note = dict(menu.WHATIF_OWN), " on your own data"
-    st.page_link(
-        menu.WHATIF,
-        label=f"Standardise the dimensions in What-if{note}",
-        icon=":material/tune:",
-        query_params={**query, whatif.CHAIN: CHAIN},
-    )

@@ -1,13 +1,11 @@
-"""A link to this page, the page as a file, and Python code that computes the same."""
+"""The page as a file, and Python code that computes the same."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 import streamlit as st
 
-from dashboard.components.copy_link import copy_link
 from dashboard.explore.form import PREFIX, Pane
 from dashboard.explore.points import cloud_points
 from dashboard.explore.sections import measure_of_address
@@ -24,18 +22,12 @@ _ORIGIN: Final = ("model_fingerprint", "model_revision", "data_fingerprint", "ro
 
 
 def section(panes: list[Pane], request: MapRequest) -> None:
-    """The link, the page as a file, and Python code for a notebook."""
+    """The page as a file, and Python code for a notebook."""
     measure = measure_of_address()
     st.divider()
-    with st.container(horizontal=True, vertical_alignment="center"):
-        copy_link(key=PREFIX + "link")
-        st.caption(
-            "The link restores this page: all views, layer, map, colours, selected points and your sentences.",
-            width="stretch",
-        )
+    st.caption("The address restores this page: all views, layer, map, colours, selected points and your sentences.")
     pane = panes[0]
-    layers = {} if pane.of_vectors else {layer: partial(_vectors, pane, layer) for layer in pane.layers}
-    exported.note(PREFIX + "vectors", ExportedVectors(_vectors(pane, pane.layer), layers=layers))
+    exported.note(PREFIX + "vectors", ExportedVectors(_vectors(pane)))
     name = "; ".join(pane.source for pane in panes)
     button.offer("Explore", name, code=lambda: _code(panes, measure, request))
     python_part = st.expander("The same in Python", icon=":material/code:", key=PREFIX + "python", on_change="rerun")
@@ -48,14 +40,14 @@ def section(panes: list[Pane], request: MapRequest) -> None:
             st.code(python(pane, measure, request), language="python", wrap_lines=True)
 
 
-def _vectors(pane: Pane, layer: int) -> VectorSet:
-    """The vectors of a view at a layer with their texts, labels and ids."""
-    cloud = cloud_points(pane.view.folder.name, layer, pane.pooling)
+def _vectors(pane: Pane) -> VectorSet:
+    """The vectors of a view with their texts, labels and ids."""
+    cloud = cloud_points(*pane.place)
     columns = cloud.table[[name for name in ("id", "label") if name in cloud.table]]
     return VectorSet(
         cloud.points,
         columns.assign(text=cloud.texts) if cloud.has_texts else columns,
-        name=pane.source if pane.of_vectors else f"{pane.source} · layer {layer}, {pane.pooling}",
+        name=pane.source if pane.of_vectors else f"{pane.source} · layer {pane.layer}, {pane.pooling}",
     )
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard.components.figure import draw
-from dashboard.explore.form import PREFIX, Pane, file_name, same_rows
+from dashboard.explore.form import PREFIX, Pane, file_name
 from dashboard.shared import explanations, theme, wording
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.forms import choice
@@ -39,8 +38,7 @@ def _pairs(panes: list[Pane]) -> list[tuple[Pane, Pane]]:
     pairs = [(pane, pane) for pane in panes if len(pane.layers) > 1]
     for other in panes[1:]:
         # never of tokens, since tokenizers and samples differ
-        by = None if "tokens" in (panes[0].pooling, other.pooling) else same_rows(panes[0], other)
-        if by is not None and len(_shared(_place(panes[0]), _place(other), by)[0]) >= similarity.FEWEST:
+        if "tokens" not in (panes[0].pooling, other.pooling) and _rows(panes[0]) == _rows(other):
             pairs.append((panes[0], other))
     return pairs
 
@@ -60,9 +58,8 @@ def section(panes: list[Pane]) -> None:
 
 def _matrix(pane: Pane, other: Pane, title: str) -> None:
     rows, columns = pane.layers, other.layers
-    by = None if pane is other else same_rows(pane, other)
-    n = len(_shared(_place(pane), _place(other), by)[0]) if by else pane.view.stored_points(rows[0], pane.pooling)
-    similarities = _computed((*_place(pane), tuple(rows)), (*_place(other), tuple(columns)), title, by)
+    n = min(each.view.stored_points(layers[0], each.pooling) for each, layers in ((pane, rows), (other, columns)))
+    similarities = _computed((*_place(pane), tuple(rows)), (*_place(other), tuple(columns)), title)
     names = [f"{each.source}, {each.pooling}" for each in (pane, other)]
     axes = ["Layer", "Layer"] if pane is other else [f"Layer of view {each.number}" for each in (pane, other)]
     alt_text = f"{title} of layers {rows[0]} to {rows[-1]} of {' and '.join(dict.fromkeys(names))}"
@@ -74,8 +71,6 @@ def _matrix(pane: Pane, other: Pane, title: str) -> None:
         about=alt_text,
     )
     rows_compared = f"{len(similarity.sampled(n)):,} of {n:,} rows" if n > similarity.MOST else f"{n:,} rows"
-    if by == "id":
-        rows_compared += " with the same id"
     st.caption(wording.plain(f"{title}, pooling {other.pooling}, {rows_compared}"))
 
 
@@ -110,25 +105,21 @@ def squares(values: NDArray[np.float64], rows: list[int], columns: list[int], ax
 
 @st.cache_data(show_spinner="Comparing layers …", max_entries=32)
 def _computed(
-    first: tuple[str, str, tuple[int, ...]], second: tuple[str, str, tuple[int, ...]], title: str, by: str | None
+    first: tuple[str, str, tuple[int, ...]], second: tuple[str, str, tuple[int, ...]], title: str
 ) -> NDArray[np.float64]:
     rows, columns = (
         [results.get(key).mapped(layer, pooling) for layer in layers] for key, pooling, layers in (first, second)
     )
     if second == first:
-        columns = rows  # of which half is computed
-    if by is not None:
-        places = _shared(first[:2], second[:2], by)
-        rows, columns = [cloud[places[0]] for cloud in rows], [cloud[places[1]] for cloud in columns]
+        return similarity.matrix(rows, rows, _MEASURES[title])  # of which half is computed
+    n = min(len(rows[0]), len(columns[0]))  # a view may have read more of the same rows
+    rows, columns = [cloud[:n] for cloud in rows], [cloud[:n] for cloud in columns]
     return similarity.matrix(rows, columns, _MEASURES[title])
 
 
-@st.cache_data(show_spinner=False, max_entries=32)
-def _shared(first: tuple[str, str], second: tuple[str, str], by: str) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Indices of the rows with the same value of the column `by` in two views."""
-    values = [pd.Index(results.get(key).table(pooling)[by]) for key, pooling in (first, second)]
-    common = values[0].intersection(values[1], sort=False)
-    return values[0].get_indexer(common), values[1].get_indexer(common)
+def _rows(pane: Pane) -> tuple[str, str]:
+    """Identifies the rows of a view."""
+    return pane.view.facts["data_fingerprint"], pane.view.facts["request"]["split"]
 
 
 def _place(pane: Pane) -> tuple[str, str]:

@@ -19,8 +19,6 @@ KEY: Final = "export"
 """Of the button; those of its fields begin with it."""
 _ENGINE = 0.4
 """Megabytes of what computes in a file with vectors."""
-_MOST_OF_LAYERS = 100.0
-"""Megabytes of the vectors of all layers that a file takes."""
 
 
 def offer(
@@ -47,7 +45,7 @@ def offer(
         kept = [entry for entry in entries if texts or not getattr(entry, "private", False)]
         inside: dict[str, Any] = {"address": address}
         if contents.get("vectors"):
-            inside |= html.vectors_inside(entries, layers=contents["layers"], texts=texts)
+            inside |= html.vectors_inside(entries, texts=texts)
         heading = title or (f"{page}: {name}" if name else page)
         return html.render(
             heading, about, kept, {**code(), "Restores this page in the app": address}, inside, texts=texts
@@ -66,13 +64,13 @@ def offer(
 
 
 def _contents(entries: Collection[Entry]) -> dict[str, bool]:
-    """Fields: whether the file has the page's vectors, those of all layers, and texts."""
+    """Fields: whether the file has the page's vectors, and texts."""
     entry = next((entry for entry in entries if isinstance(entry, ExportedVectors)), None)
     if entry is None:
         private = any(getattr(entry, "private", False) for entry in entries)
         help_text = "Questions and documents are texts of yours; without them, the file has numbers only."
         return {"texts": st.toggle("Include the texts", key=f"{KEY}_texts", help=help_text)} if private else {}
-    found, count = entry.vectors, len(entry.layers)
+    found = entry.vectors
     fits = found.n <= MOST_ROWS and found.d <= MOST_DIMENSIONS
     size = found.points.nbytes * 4 / 3e6
     with_vectors = st.toggle(
@@ -83,20 +81,10 @@ def _contents(entries: Collection[Entry]) -> dict[str, bool]:
         if fits
         else f"A page takes up to {MOST_ROWS:,} × {MOST_DIMENSIONS:,} numbers.",
     )
-    small = count * size <= _MOST_OF_LAYERS
-    with_layers = count > 1 and st.toggle(
-        f"All {count} layers ({count * size + _ENGINE:.1f} MB)",
-        key=f"{KEY}_layers",
-        disabled=not (fits and with_vectors and small),
-        help="Whoever opens the file can switch between the layers. It needs the vectors."
-        if small
-        else f"A page takes up to {_MOST_OF_LAYERS:.0f} MB of all layers.",
-    )
     with_texts = "text" not in found.columns or st.toggle(
         "Include the texts",
         value=True,
         key=f"{KEY}_texts",
         help="The texts of rows, in figures and beside the vectors.",
     )
-    with_vectors = fits and with_vectors
-    return {"vectors": with_vectors, "layers": with_vectors and with_layers and small, "texts": with_texts}
+    return {"vectors": fits and with_vectors, "texts": with_texts}

@@ -34,7 +34,6 @@ from dashboard.shared.exported import (
 )
 from isoviz.formatting import decimals, number
 from isoviz.vectors.embedded import embedded
-from isoviz.vectors.sets import VectorSet
 
 _FEW = 5_000
 """Points up to which a map is drawn without WebGL, which a quarter of plotly.js suffices for."""
@@ -110,21 +109,13 @@ def _plotly(basic: bool) -> Markup:
     return Markup(script.replace("</script", "<\\/script"))
 
 
-def vectors_inside(entries: Collection[Entry], *, layers: bool, texts: bool) -> dict[str, Any]:
-    """The vectors that the page is about, as a file has them; with those of all layers, and texts, on request."""
+def vectors_inside(entries: Collection[Entry], *, texts: bool) -> dict[str, Any]:
+    """The vectors that the page is about, as a file has them; with texts on request."""
     inside: dict[str, Any] = {}
     for entry in entries:
         if isinstance(entry, ExportedVectors):
             inside = {**embedded(entry.vectors, texts=texts), "transforms": entry.transforms}
-            if layers:
-                inside["layers"] = [_layer(number, make(), entry.vectors) for number, make in entry.layers.items()]
     return inside
-
-
-def _layer(number: int, vectors: VectorSet, chosen: VectorSet) -> dict[str, Any]:
-    """A layer's number, and its vectors unless the page has them as the chosen ones."""
-    inside = {} if vectors.name == chosen.name else embedded(vectors, texts=False)
-    return {"layer": number, **{name: inside[name] for name in ("name", "npy") if inside}}
 
 
 def _block(entry: Entry, texts: bool) -> dict[str, Any]:

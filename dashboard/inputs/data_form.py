@@ -160,7 +160,7 @@ def check_rows(task: Task, data: str | None, direction: str | None = None) -> bo
         else:
             forms.show_error(error)
         return False
-    rows_view.counts(report)
+    rows_view.counts(task, report)
     with _expander(task) as panel:
         if panel.open:
             rows_view.draw(task, report)
@@ -174,7 +174,7 @@ def _generated(task: Task) -> None:
                 report, error = reading.remembered(None, reading.report, task, None, None)
             forms.show_error(error)
             if report is not None:
-                rows_view.counts(report)
+                rows_view.counts(task, report)
                 rows_view.draw(task, report)
 
 

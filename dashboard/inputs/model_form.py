@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import streamlit as st
@@ -18,7 +17,7 @@ from isoviz.models.published import PUBLISHED
 from isoviz.models.sources import ModelSource
 from isoviz.tasks.protocol import HeadKind
 
-HERE, PAPERS, HUB = "On this machine", "In the papers", "Hub search"
+PAPERS, HUB = "In the papers", "Hub search"
 HELP = (
     "A bundled model, a local directory with config.json, model.safetensors and a tokenizer, or a hub id, "
     "which may end in @ and a branch, tag or commit."
@@ -121,30 +120,14 @@ def forget() -> None:
 def finder(field: str, *, several: bool) -> None:
     """Panels to find further models; a click puts a model into the widget with the key `field`."""
     with st.expander("Find a model", icon=":material/search:"):
-        panels = {HERE: _here, PAPERS: _published, HUB: _hub}
+        panels = {PAPERS: _published, HUB: _hub}
         place = st.segmented_control(
-            "Where", list(panels), default=HERE, required=True, key=f"{field}.where", persist_state="session"
+            "Where", list(panels), default=PAPERS, required=True, key=f"{field}.where", persist_state="session"
         )
         panels[place](field, several)
 
 
 # ---------------------------------------------------------------------------------------------------- panels
-
-
-def _here(field: str, several: bool) -> None:
-    cached = _cached()
-    usable = {one.name: one for one in cached if one.problem is None}
-    if not cached:
-        st.caption("The hub cache of this machine contains no models. Downloaded models appear here.")
-        return
-    _pick(
-        "Hub cache",
-        field,
-        several,
-        {name: f"{name} · {wording.size(one.size)} · {one.family}" for name, one in usable.items()},
-        f"{len(usable)} models, most recently used first",
-    )
-    _unusable({one.name: one.problem for one in cached if one.problem})
 
 
 def _published(field: str, several: bool) -> None:
@@ -185,7 +168,8 @@ def _hub(field: str, several: bool) -> None:
             {one.name: _label(one) for one in usable},
             f"{len(usable)} of {len(matches)} can be used",
         )
-    _unusable({one.name: one.problem for one in matches if one.problem})
+    for one in [one for one in matches if one.problem][:_SHOWN]:
+        st.caption(f":material/block: {wording.plain(f'{one.name} {one.problem}')}")
 
 
 def _offline(field: str, reason: str) -> None:
@@ -226,14 +210,6 @@ def _use_picked(field: str, several: bool, key: str) -> None:
 def _put(field: str, several: bool, name: str) -> None:
     current = st.session_state.get(field) or []
     st.session_state[field] = list(dict.fromkeys([*current, name])) if several else name
-
-
-def _unusable(problems: dict[str, str | None]) -> None:
-    for name, problem in list(problems.items())[:_SHOWN]:
-        label = re.sub(r"(@[0-9a-f]{10})[0-9a-f]{30}$", r"\1…", name)
-        st.caption(f":material/block: {wording.plain(f'{label} {problem}')}")
-    if len(problems) > _SHOWN:
-        st.caption(f"{len(problems) - _SHOWN} more cannot be used.")
 
 
 def _label(one: Match) -> str:

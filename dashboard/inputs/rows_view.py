@@ -1,22 +1,21 @@
-"""A task's rows before launch: counts, first rows, lengths, labels and errors."""
+"""A task's rows before launch: counts, labels, first rows and errors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal
 
 import pandas as pd
 import streamlit as st
 
-from dashboard.shared import downloads, forms, wording
+from dashboard.shared import forms, wording
 from isoviz.statistics import power
-from isoviz.tasks.protocol import TRAIN, DataReport, Histogram, Problems, Task
+from isoviz.tasks.protocol import TRAIN, DataReport, Problems, Task
 
 FEW = 120
 """Fewer validation rows cannot show differences below 0.05, so they get no check mark."""
 
 
-def counts(report: DataReport) -> None:
+def counts(task: Task, report: DataReport) -> None:
     """Rows per split with labels, and warnings."""
     for split, count in report.rows.items():
         labels = ", ".join(f"{name} {number:,}" for name, number in report.labels[split].items())
@@ -26,7 +25,7 @@ def counts(report: DataReport) -> None:
         icon = "warning" if few else "check_circle"
         st.markdown(f":material/{icon}: **{wording.plain(split)}** {count:,} rows{counted}")
         if split != TRAIN:
-            st.caption(smallest(count, "class" if labels else "number" if report.values else "text"))
+            st.caption(smallest(count, "class" if labels else "number" if task.reference == "label" else "text"))
     if part := sampled(report):
         st.caption(f":material/info: Checked here: {part}. Every row is checked before a run starts.")
     for note in report.notes:
@@ -61,40 +60,10 @@ def sampled(report: DataReport) -> str:
 
 
 def draw(task: Task, report: DataReport) -> None:
-    """First rows per split, and histograms of text lengths and labels."""
-    # Plotly takes a moment to load, so it is imported only here
-    from dashboard.components import figure
-    from dashboard.inputs import data_figures
-
+    """First rows per split."""
     for split, rows in report.preview.items():
         st.caption(f"First rows of {wording.plain(split)}")
         st.dataframe(_named(task, rows), hide_index=True, alt=f"First rows of the {split} split")
-    figures = {title: data_figures.spread(splits, label) for title, (splits, label) in _spreads(task, report).items()}
-    if task.label_names:
-        figures["Classes"] = data_figures.classes(report.labels, "class")
-    if part := sampled(report):
-        st.caption(f"The histograms are {part}.")
-    cells = [cell for _ in range(-(-len(figures) // 2)) for cell in st.columns(2)]
-    for (title, histogram), cell in zip(figures.items(), cells, strict=False):
-        with cell:
-            figure.draw(
-                histogram,
-                title=title,
-                key=f"rows_{task.slug}_{title}",
-                words=f"Histogram, {title}: {_in_words(task, report, title)}",
-                name=downloads.file_name("isoviz", "rows", task.slug, title),
-            )
-
-
-def _spreads(task: Task, report: DataReport) -> dict[str, tuple[Mapping[str, Histogram], str]]:
-    """Histograms of numbers: title → histogram per split, and what is counted."""
-    spreads: dict[str, tuple[Mapping[str, Histogram], str]] = {}
-    for column in task.columns:
-        lengths = {split: of[column] for split, of in report.lengths.items()}
-        spreads[f"{column}: words per row"] = (lengths, "words")
-    if not task.label_names and report.values:
-        spreads["Labels"] = (report.values, "label")
-    return spreads
 
 
 def _named(task: Task, rows: list[dict[str, object]]) -> pd.DataFrame:
@@ -103,15 +72,6 @@ def _named(task: Task, rows: list[dict[str, object]]) -> pd.DataFrame:
     if task.label_names and "label" in frame:
         frame["label"] = [task.label_names[int(code)] for code in frame["label"]]
     return frame
-
-
-def _in_words(task: Task, report: DataReport, title: str) -> str:
-    if title == "Classes":
-        counted = {split: ", ".join(f"{k} {v}" for k, v in counts.items()) for split, counts in report.labels.items()}
-    else:
-        splits, _ = _spreads(task, report)[title]
-        counted = {split: str(histogram) for split, histogram in splits.items()}
-    return "; ".join(f"{split} {text}" for split, text in counted.items())
 
 
 def problems(faults: Problems) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import streamlit as st
 
-from dashboard.shared import actions, address, forms, reading, resources, wording
+from dashboard.shared import actions, forms, reading, resources, wording
 from dashboard.shared.stable import stable
 from dashboard.streamlit_private import uploaded_content
 from isoviz.access.service import OWN_VECTORS, VECTOR_MODULES
@@ -21,7 +21,6 @@ from isoviz.vectors.columns import places_of
 from isoviz.vectors.intake import ImportRequest, Kind, SetSummary
 from isoviz.vectors.pairs import places_of as places_of_pairs
 from isoviz.vectors.reading import TEXTS, VECTORS
-from isoviz.vectors.sets import Relation
 
 UPLOAD, PASTE, PATH = "Upload", "Paste", "Path or database"
 _SOURCES: Final[dict[Kind, list[str]]] = {
@@ -66,15 +65,6 @@ _COLUMNS_OF: Final = {
 """Role of a file → the columns that can be chosen."""
 _FIELDS: Final = {"queries": "questions", "pairs": "relations", "labels": "beside"}
 """Field of an error → role of its file, if it is not `file`."""
-_ANNOTATIONS: Final = {
-    "labels": "A table with a column `label`, and a column `id` or one row per vector in the same order.",
-    "queries": "A table with the columns `query`, `document` and `relevance`. Queries and documents are ids of rows.",
-    "pairs": "A table with the columns `left`, `right` and `score`. Left and right are ids of rows.",
-}
-ANNOTATION_PROBLEM: Final = "annotation_problem"
-"""Session key: the error of the last file of labels, queries or pairs."""
-ANNOTATED: Final = "annotated"
-"""Session key: a file has just been added, so the whole page must be drawn again."""
 SAVED_FROM: Final = "saved_from"
 """Session key: the address that the page was saved at from which a set has just been read."""
 _LAST: Final = "own_set"
@@ -282,74 +272,24 @@ def _with_password(form: _Form, path: str) -> str:
     return entered if without_password(entered) == shown else path
 
 
-def _keep(form: _Form, request: ImportRequest, sets: Sequence[Files], problem: str = "") -> bool:
-    """Store sets and put their keys into the address. On an error, only note it in the session, under the key `problem`."""
+def _keep(form: _Form, request: ImportRequest, sets: Sequence[Files]) -> None:
+    """Store sets and put their keys into the address. On an error, only note it in the session."""
     wanted = reading.still_wanted(in_callback=True)
-    problem, keys = problem or form.key("problem"), []
+    problem, keys = form.key("problem"), []
     for files in sets:
         summary = actions.noted(problem, resources.service().keep_vectors, request, files, wanted)
         names = st.session_state[problem].choices if summary is None else summary.names
         st.session_state[form.key("names")] = names
         if summary is None:
-            return False
+            return
         keys.append(summary.key)
         st.session_state[SAVED_FROM] = summary.saved_from
     st.query_params[form.parameter] = ".".join(keys)
-    return True
 
 
 def has_set(prefix: str) -> bool:
     """Whether the address has a set, or this visitor has loaded one on any page."""
     return _Form(prefix, "either").parameter in st.query_params or _LAST in st.session_state
-
-
-def annotation_buttons(
-    prefix: str, key: str, missing: Mapping[str, str], *, ids: bool, relation: Relation | None
-) -> None:
-    """A button with a file field for each annotation that a stored set lacks, and the error of the last file.
-
-    Args:
-        missing: `labels`, `queries` or `pairs` → its name.
-        ids: the set has a column of ids.
-        relation: what the set's pairs mean, if it has some.
-    """
-    with st.container(horizontal=True, gap="small"):
-        for needs, name in missing.items():
-            with st.popover(f"Add {name}", icon=":material/upload_file:", key=f"{prefix}add_{needs}"):
-                st.caption(_ANNOTATIONS[needs])
-                if not ids:
-                    st.caption("Your rows have no ids, so their ids are 1, 2, 3, …")
-                if relation is not None and needs != "labels":
-                    st.caption("A set has either queries or scored pairs: this file replaces the other.")
-                _annotation_field(prefix, key, needs)
-    forms.show_error(st.session_state.get(ANNOTATION_PROBLEM))
-    if missing:
-        actions.notice()
-
-
-def _annotation_field(prefix: str, key: str, needs: str) -> None:
-    """Field for a file that adds labels, queries or scored pairs (`needs`) to a stored set; the result replaces it in the address."""
-    field = f"{prefix}add.{needs}"
-    role = "beside" if needs == "labels" else "relations"
-    options: dict[str, Any] = {
-        "on_change": _annotate,
-        "args": (prefix, key, field, role),
-        "disabled": actions.refusal() is not None,
-    }
-    if needs == "labels":
-        hint = "If empty: the column `label`, or the only column."
-        st.text_input("Column of the labels", key=f"{field}.column", help=hint, **options)
-    st.file_uploader("File", type=reading.upload_types("table"), key=field, label_visibility="collapsed", **options)
-
-
-def _annotate(prefix: str, key: str, field: str, role: str) -> None:
-    st.session_state[ANNOTATION_PROBLEM] = None
-    if (table := st.session_state.get(field)) is None:
-        return
-    files = {role: (table.name, uploaded_content(table))}
-    columns = Columns(label=(st.session_state.get(f"{field}.column") or "").strip() or None)
-    request = ImportRequest(base=key, columns=columns)
-    st.session_state[ANNOTATED] = _keep(_Form(prefix, "either"), request, [files], ANNOTATION_PROBLEM)
 
 
 # ---------------------------------------------------------------------------------------------------- the loaded set
@@ -366,7 +306,7 @@ def _loaded(form: _Form) -> list[SetSummary]:
         st.query_params[form.parameter] = last.key
     sets = [one for one in map(intake.describe, keys) if one is not None]
     if len(sets) < len(keys):
-        address.refuse(form.parameter)
+        del st.query_params[form.parameter]
         forms.show_error("The data for this link is no longer on this server. Load it again.")
         return []
     if not form.several:

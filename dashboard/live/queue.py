@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import streamlit as st
 
-from dashboard.shared import actions, menu, resources, run_lists, theme, timing, wording
+from dashboard.shared import actions, menu, resources, run_lists, theme, wording
 from dashboard.shared.run_lists import cached
 from dashboard.shared.stable import while_busy
 from isoviz import devices
-from isoviz.runs.queue_order import PRIORITIES, Move, Priority
+from isoviz.runs.queue_order import PRIORITIES, Move
 from isoviz.runs.rows import RunRow
 
 WAITING_SHOWN = 6
@@ -25,7 +25,7 @@ _MOVES: Final = {"first": "Run first", "up": "One place up", "down": "One place 
 def panel(group: str | None = None) -> None:
     """Running and waiting runs of one experiment or of all, with the estimated time. Refreshes while there are any.
 
-    For one experiment also: a retry button for failed runs, and the priority.
+    For one experiment also: a retry button for failed runs.
     """
     while_busy(lambda: bool(_under_way(group)), lambda: _panel(group))
 
@@ -57,8 +57,6 @@ def _panel(group: str | None) -> None:
                 help="Queues them again, each from its last checkpoint.",
             ):
                 _act(resources.service().resume, failed)
-            if group is not None and waiting:
-                _priority([row for row in waiting if row.owner is None])
 
 
 def _under_way(group: str | None) -> list[RunRow]:
@@ -69,16 +67,10 @@ def _under_way(group: str | None) -> list[RunRow]:
 
 
 def _summary(rows: Sequence[RunRow]) -> str:
-    """Numbers of running and waiting runs, with the remaining time if similar runs were measured on this machine."""
-    waiting = [row for row in rows if row.status == "queued"]
-    counts = {"running": len(rows) - len(waiting), "waiting": len(waiting)}
-    counts_text = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    if not waiting:
-        return counts_text
-    last = max(row.position or 0 for row in waiting)
-    ahead = [row for row in _under_way(None) if row.status == "running" or (row.position or 0) <= last]
-    estimate = timing.remaining(ahead)
-    return f"{counts_text} · {estimate.words()}, {estimate.source(len(ahead))}" if estimate.measured else counts_text
+    """Numbers of running and waiting runs."""
+    waiting = sum(row.status == "queued" for row in rows)
+    counts = {"running": len(rows) - waiting, "waiting": waiting}
+    return ", ".join(f"{count} {status}" for status, count in counts.items() if count)
 
 
 def lines(
@@ -150,46 +142,21 @@ def stop_all(rows: Iterable[RunRow]) -> None:
     _act(resources.service().stop, sorted(to_stop, key=lambda row: row.status != "queued"))
 
 
-def _menu(label: str, options: Iterable[str], apply: Callable[[str], object], hint: str = "", **more: Any) -> None:
-    """A menu of changes to the queue; disabled, with the reason, if this visitor may not make them."""
+def _move_menu(row: RunRow) -> None:
+    """A menu of places in the queue; disabled, with the reason, if this visitor may not move runs."""
     reason = actions.sentences(resources.service().queue_refusal())
     selected = st.menu_button(
-        label,
-        list(options),
-        disabled=reason is not None,
-        help=wording.plain(reason) if reason else hint or None,
-        **more,
-    )
-    if selected and actions.perform(apply, selected):
-        st.rerun()
-
-
-def _move_menu(row: RunRow) -> None:
-    _menu(
         "Move",
-        _MOVES,
-        lambda move: resources.service().move(row.id, cast(Move, move)),
-        format_func=lambda move: _MOVES[move],
+        list(_MOVES),
+        format_func=_MOVES.__getitem__,
         key=f"move-{row.id}",
         type="tertiary",
         icon=":material/swap_vert:",
+        disabled=reason is not None,
+        help=wording.plain(reason) if reason else None,
     )
-
-
-def _priority(waiting: Sequence[RunRow]) -> None:
-    levels = {value: level for level, value in PRIORITIES.items()}
-    now = {levels.get(row.priority, "mixed") for row in waiting}
-    level = now.pop() if len(now) == 1 else "mixed"
-    ids = [row.id for row in waiting]
-    _menu(
-        f"Priority: {level}",
-        PRIORITIES,
-        lambda chosen: resources.service().set_priority(ids, PRIORITIES[cast(Priority, chosen)]),
-        "Waiting runs with a high priority start before all others.",
-        format_func=str.capitalize,
-        key="queue_priority",
-        icon=":material/low_priority:",
-    )
+    if selected and actions.perform(resources.service().move, row.id, cast(Move, selected)):
+        st.rerun()
 
 
 def stop_button(row: RunRow, key: str) -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.live import queue
-from dashboard.shared import examples, menu, resources, run_lists, wording
+from dashboard.shared import choosing, examples, menu, resources, run_lists, wording
 from dashboard.shared.actions import attempt, button, perform
 from dashboard.shared.run_lists import Filter
 from dashboard.shared.stable import while_busy
@@ -47,15 +47,12 @@ def _default() -> RunRow | None:
 
 def empty_state() -> None:
     """Empty state of the page."""
-    with st.container(border=True):
-        st.markdown("## No run yet")
-        st.markdown(
-            "Launch a run to watch its loss, task metric, isotropy, spectrum and correlation matrix while it "
-            "trains. The *60-second demo* compares three methods on the bundled model."
-        )
-        with st.container(horizontal=True):
-            st.page_link(menu.TRAIN, label="Set up a run", icon=":material/model_training:")
-            st.page_link(menu.HOME, label="Start with a preset", icon=":material/home:")
+    choosing.empty_state(
+        "Launch a run to watch its loss, task metric, isotropy, spectrum and correlation matrix while it trains. The "
+        "*60-second demo* compares three methods on the bundled model.",
+        "demo",
+        "Start with the 60-second demo",
+    )
 
 
 def activity(run: RunRow) -> None:

@@ -9,8 +9,6 @@ from typing import Any, Final
 import pandas as pd
 import streamlit as st
 
-from dashboard.components.playground.mounted import playground
-from dashboard.components.playground.source import TRANSFORMS
 from dashboard.shared import theme
 from dashboard.shared.stable import stable
 from dashboard.shared.wording import plain
@@ -20,25 +18,6 @@ from isoviz.metrics.protocol import CHANGES, Metric
 from isoviz.posthoc.protocol import CataloguedTransform
 
 PREFIX = "methods_"
-_AS_TRANSFORM = {"isobn": "isobn", "batchnorm": "batch_norm"}
-"""Methods that apply a transform to the classifier's input → the transform."""
-_HIDDEN = [
-    "presets",
-    "toolbar",
-    "plots",
-    "d",
-    "n",
-    "spectrum",
-    "rogue",
-    "rotation",
-    "tails",
-    "clusters",
-    "duplicates",
-    "scale",
-    "zeta",
-]
-_CLOUD = {"d": 16, "n": 600, "spectrum": "power", "decay": 1, "block": 4, "rho": 0.7, "shift": 1, "hidden": _HIDDEN}
-"""Cloud of the miniature playground: uneven, correlated and off the origin, so that every transform has an effect."""
 
 
 @dataclass(frozen=True)
@@ -178,16 +157,12 @@ def _table(rows: list[dict[str, Any]], config: dict[str, Any]) -> None:
 # ---------------------------------------------------------------------------------------------------------- details
 
 
-def _detail(item: Any, summary: str, facts: Mapping[str, str], transform: str | None = None) -> None:
-    """One item: heading, summary, equation and facts, then what it has of a small cloud, parameters, traps and BibTeX."""
+def _detail(item: Any, summary: str, facts: Mapping[str, str]) -> None:
+    """One item: heading, summary, equation and facts, then what it has of parameters, traps and BibTeX."""
     _heading(item)
     st.markdown(plain(summary))
     st.latex(item.equation)
     st.markdown("  \n".join(f"**{plain(name)}:** {plain(text)}" for name, text in facts.items() if text))
-    if transform in TRANSFORMS:
-        st.markdown("### On a small cloud")
-        state = {**_CLOUD, "transforms": [{"slug": transform}]}
-        playground(key=f"miniature_{transform}", state=state, linked=False)
     if hasattr(item, "Params"):
         _parameters(item)
     if traps := getattr(item, "traps", ()):
@@ -209,7 +184,6 @@ def _method(method: type[Method]) -> None:
             "Works on": "" if len(method.kinds) == len(Method.kinds) else ", ".join(method.kinds) + " tasks only",
             "Paper": f"{method.paper.title} ({method.paper.short})" if method.paper else "",
         },
-        _AS_TRANSFORM.get(method.slug),
     )
 
 
@@ -244,7 +218,6 @@ def _transform(kind: type[CataloguedTransform]) -> None:
             "Paper": f"{kind.paper.title} ({kind.paper.short})",
             **{name: f"{paper.title} ({paper.short})" for name, paper in kind.variants.items()},
         },
-        kind.slug,
     )
 
 

@@ -176,14 +176,3 @@ def _so_far(study: TrainedStudy, runs: StudyRuns) -> Result:
         return study.draw(runs.stored, QUICK)
 
     return draw() if study.profiles else cached(("result", study.slug), draw)
-
-
-def full_requirements(study: TrainedStudy) -> str:
-    """Models and data of the full scale as text, without contacting the hub."""
-    configs = study.declared("full")
-    models = ", ".join(dict.fromkeys(config.model for config in configs))
-    tasks = ", ".join(dict.fromkeys(config.task for config in configs))
-    return (
-        f"{len(configs):,} runs of {models} on {tasks}. Models and data come from the Hugging Face hub; offline, name directories with "
-        "--model and --data. A GPU is needed for most of them."
-    )

@@ -37,11 +37,6 @@ _BADGES = {
 }
 
 
-def keys() -> list[str]:
-    """The slugs of all tables and figures, and "" for the scoreboard."""
-    return ["", *(entry.slug for entry in studies.listed())]
-
-
 # ------------------------------------------------------------------------------------------------------- choice
 
 
@@ -214,7 +209,7 @@ def _computed(choice: Listed, study: ComputedStudy) -> None:
         if not job_progress.follow(jobs.STUDY, state, key=PREFIX + "stop") or state.in_trouble:
             resources.expect_jobs()
             done = state.status == "done"
-            summary = f"No training run: {study.scales[scale]}. {_time_needed(study, scale)}"
+            summary = f"No training run: {study.scales[scale]}."
             start = functools.partial(resources.service().start_job, jobs.STUDY, state.key)
             if _reproduce(summary, disabled=done, done=done) and actions.perform(
                 start, jobs.request_of(study.slug, scale)
@@ -224,19 +219,12 @@ def _computed(choice: Listed, study: ComputedStudy) -> None:
     _selected_result(choice)
 
 
-def _time_needed(study: Study, scale: str) -> str:
-    seconds = [record.result.provenance.seconds for record in records.records(study) if record.scale == scale]
-    return f"Takes about {wording.duration(seconds[0])}." if seconds else "Takes under a minute on two cores."
-
-
 def commands(study: Study) -> None:
-    """Shell commands for each scale, and what the full scale requires."""
+    """Shell commands for each scale."""
     with st.expander("As a command", icon=":material/terminal:"):
         for name, size in study.scales.items():
             st.caption(f"**{name}**: {wording.plain(size)}")
             st.code(f"python -m isoviz study run {study.slug} --scale {name}", language="bash", wrap_lines=True)
-            if name == "full" and isinstance(study, TrainedStudy):
-                st.caption(wording.plain(records.full_requirements(study)))
 
 
 def _selected_result(choice: Listed) -> None:
@@ -273,20 +261,15 @@ def result(choice: Listed, record: Record) -> None:
     comparison_frame = frames.comparison(numbers)
     if comparison_frame is not None:
         st.markdown("**Published and measured**")
-        one_reason = frames.DIFFERS in comparison_frame and comparison_frame[frames.DIFFERS].nunique() == 1
-        long = comparison_frame["What"].str.len().max() > 28  # wider than half a phone
         columns = {name: st.column_config.NumberColumn(name, format="%.4g", width=90) for name in frames.NUMBERS}
         st.dataframe(
-            comparison_frame.drop(columns=frames.DIFFERS) if one_reason else comparison_frame,
+            comparison_frame,
             hide_index=True,
             placeholder="",
-            column_config={"What": st.column_config.TextColumn(width=180 if long else None), **columns},
-            row_height=70 if long else None,  # Streamlit wraps text in rows above 4rem
+            column_config=columns,
             alt="Published and measured numbers",
         )
         exported.note(PREFIX + "compared", ExportedTable("Each published number and ours", comparison_frame))
-        if one_reason:
-            st.caption(wording.plain(f"Differs from the paper: {comparison_frame[frames.DIFFERS].iloc[0]}."))
     tables = st.expander("Numbers in this figure", icon=":material/table_chart:") if figures else st.container()
     if study_result.tables:
         with tables:
@@ -358,15 +341,8 @@ def _table(choice: Listed, table: Table, place: int) -> None:
         downloads.file_name(choice.slug, str(place + 1)),
         frame,
         with_parquet=False,
-        latex=functools.partial(_latex, table),
+        latex=lambda: downloads.latex(frame, table.title),
     )
-
-
-def _latex(table: Table) -> str:
-    lines = table.lines()
-    columns = {downloads.latex_text(name): [line[index] for line in lines] for index, name in enumerate(table.header)}
-    text_columns = sum(isinstance(cell, str) for cell in (table.rows[0] if table.rows else []))
-    return downloads.latex_table(columns, table.title, "l" * text_columns + "r" * (len(columns) - text_columns))
 
 
 def _files(choice: Listed, record: Record) -> None:

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from dashboard.results import publication
-from dashboard.shared import downloads, explanations, exported, resources, run_lists, wording
+from dashboard.shared import downloads, explanations, exported, resources, run_lists, tables, wording
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.exported import ExportedSentences, ExportedTable
 from dashboard.shared.run_lists import cached
 from isoviz import tasks
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Started
-from isoviz.formatting import sentence
+from isoviz.formatting import decimals, sentence
 from isoviz.runs import comparisons
 from isoviz.runs.comparisons import Arm, Comparison, Part, Table, setups
 from isoviz.runs.comparisons.wording import answer, interval, number, probability
 from isoviz.runs.rows import RunRow
+from isoviz.studies import published
+from isoviz.tasks.metrics import METRICS
 
 TITLE = "Do these methods differ?"
-MOST_RUNS = 200
-"""With more runs of a task, the comparison starts only on request."""
+MOST_RUNS = 500
+"""Most runs of a task that are compared."""
 
 MOST_SENTENCES = 6
 """Most comparisons shown as sentences; more are in an expander below an overview."""
@@ -60,13 +62,7 @@ def section(task: str, metric: str, runs: Sequence[str]) -> None:
     Args:
         runs: run ids of any settings. If they differ in more than the method, the section says how.
     """
-    if (
-        len(runs) > MOST_RUNS
-        and not downloads.exporting()
-        and not st.toggle(f"Compare {len(runs):,} runs", key=_toggle(task))
-    ):
-        return
-    table = compared(task, metric, runs)
+    table = compared(metric, runs)
     if table is None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -74,38 +70,29 @@ def section(task: str, metric: str, runs: Sequence[str]) -> None:
         st.space("stretch")
         explanations.show(DIFFERENCES)
     if isinstance(table, str):
-        groups = cached(("comparable", tuple(runs)), lambda: setups.comparable(*_read(runs)))
-        advice = "Choose which of them to compare." if groups else "Launch several methods with the same settings."
-        st.info(wording.plain(f"{sentence(table)} {advice}"), icon=":material/compare_arrows:")
+        few = len(runs) <= MOST_RUNS
+        groups = cached(("comparable", tuple(runs)), lambda: setups.comparable(*_read(runs))) if few else {}
+        advice = " Choose which of them to compare." if groups else ""
+        st.info(wording.plain(sentence(table) + advice), icon=":material/compare_arrows:")
         exported.note(f"compared_{task}", ExportedSentences(TITLE, (sentence(table),)))
         if not groups:
             return
         chosen = st.selectbox("Compare the runs with", list(groups), key=f"comparable_{task}")
-        table = of_any_size(metric, groups[chosen])
+        table = compared(metric, groups[chosen])
         if not isinstance(table, Table):
             return
     for index, part in enumerate(table.parts):
         _part(task, part, table, index if len(table.parts) > 1 else None)
 
 
-def compared(task: str, metric: str, runs: Sequence[str]) -> Table | str | None:
-    """The comparison, or the reason why there is none; None with nothing to compare, or for many runs until requested."""
-    if len(runs) > MOST_RUNS and not downloads.exporting() and not st.session_state.get(_toggle(task)):
-        return None
-    return of_any_size(metric, runs)
-
-
-def of_any_size(metric: str, runs: Sequence[str]) -> Table | str | None:
-    """Like `compared` for any number of runs: for downloads, which are not recomputed with every change of a filter."""
+def compared(metric: str, runs: Sequence[str]) -> Table | str | None:
+    """The comparison, or the reason why there is none; None if all runs have the same method and parameters."""
     return cached(("comparison", tuple(runs), metric), lambda: _compared(runs, metric))
 
 
-def _toggle(task: str) -> str:
-    return f"compare_{task}"
-
-
 def _compared(runs: Sequence[str], metric: str) -> Table | str | None:
-    """The comparison, or the reason why there is none; None if all runs have the same method and parameters."""
+    if len(runs) > MOST_RUNS:
+        return f"at most {MOST_RUNS} runs are compared at once: choose an experiment, or fewer methods"
     rows, started = _read(runs)
     if len({(row.config.method, *sorted(row.config.params.items())) for row in rows}) < 2:
         return None
@@ -134,12 +121,12 @@ def _read(runs: Sequence[str]) -> tuple[list[RunRow], dict[str, Started | None]]
 def sentences(task: str, runs: pd.DataFrame) -> list[str]:
     """What the runs of one task show in its primary metric: a sentence per comparison, or an overview of many; empty without any."""
     metric = tasks.primary_metric(task, (name for values in runs["metrics"] for name in values))
-    table = compared(task, metric, [str(run) for run in runs["run"]])
+    table = compared(metric, [str(run) for run in runs["run"]])
     if not isinstance(table, Table):
         return [sentence(table)] if table else []
     lines = []
     for part in table.parts:
-        title = publication.metric_title(part.metric)
+        title = metric_title(part.metric)
         if len(part.comparisons) > MOST_SENTENCES:
             lines.append(f"{part.task}, {title}: {overview(part)}")
         else:
@@ -171,7 +158,8 @@ def _part(task: str, part: Part, table: Table, place: int | None) -> None:
     exported.note(f"compared_{task}_{place}", ExportedTable(TITLE, frame.rename(columns=HEADINGS), every))
     name = downloads.file_name("compared", task, part.metric, "" if place is None else f"{part.model} {place + 1}")
     caption = f"{part.model} on {part.task}: {part.metric}, differences from {_baseline(part)}. {' '.join(notes)}"
-    downloads.buttons(name, as_numbers(part), latex=lambda: _latex(frame, caption, part.warnings))
+    headed = frame.rename(columns=HEADINGS)
+    downloads.buttons(name, as_numbers(part), latex=lambda: downloads.latex(headed, caption, part.warnings))
 
 
 def overview(part: Part) -> str:
@@ -225,7 +213,7 @@ def _line(arm: Arm, comparison: Comparison | None, scale: float) -> dict[str, An
     if comparison is None:
         return line | dict.fromkeys(("difference", "p", "p_holm", "g"), "")
     return line | {
-        "difference": publication.difference_text(comparison, scale),
+        "difference": difference_text(comparison, scale),
         "p": "" if comparison.p is None else probability(comparison.p),
         "p_holm": "" if comparison.p_holm is None else probability(comparison.p_holm),
         "g": "" if comparison.g is None else number(comparison.g, scale=100.0),
@@ -254,7 +242,46 @@ def _baseline(part: Part) -> str:
     return next((arm.label for arm in part.arms if arm.is_baseline), "the baseline")
 
 
-def _latex(frame: pd.DataFrame, caption: str, warnings: Sequence[str]) -> str:
-    columns = {downloads.latex_text(heading): frame[name].astype(str) for name, heading in HEADINGS.items()}
-    column_format = "".join("l" if name in ("setting", "answer") else "r" for name in HEADINGS)
-    return downloads.latex_table(columns, caption, column_format, label="tab:compared", notes=warnings)
+# ------------------------------------------------------------------------------------------------------- the task's table
+
+
+def beside(summary: pd.DataFrame, compared: Table | str | None) -> pd.DataFrame:
+    """The rows of `tables.summary` with `label`, and as text the `difference` from the baseline and the `published` numbers."""
+    parts = compared.parts if isinstance(compared, Table) else ()
+    found = {(part.model, one.arm): difference_text(one, part.scale) for part in parts for one in part.comparisons}
+    labelled = summary.assign(label=tables.labels(summary))
+    lines = labelled[["model", "task", "method", "metric"]].astype(str).itertuples(index=False)
+    return labelled.assign(
+        difference=[found.get(key, "") for key in zip(labelled["model"], labelled["label"], strict=True)],
+        published=[published_text(*line) for line in lines],
+    )
+
+
+def published_text(*line: str) -> str:
+    """The published numbers for a model, task, method and metric, on the scale of our runs, each with its table; a dagger marks
+    doubtful ones."""
+    texts = []
+    for printed in published.beside(*line):
+        value = printed.on_our_scale
+        assert value is not None and printed.value
+        sd = None if printed.sd is None else printed.sd * value / printed.value
+        statistic = "" if printed.statistic in ("", "mean") else f"{printed.statistic}; "
+        texts.append(f"{spread(value, sd)}{' †' if printed.doubt else ''} ({statistic}{printed.where})")
+    return "; ".join(texts)
+
+
+def metric_title(metric: str) -> str:
+    """A task metric's heading."""
+    return METRICS[metric].title if metric in METRICS else metric.replace("_", " ")
+
+
+def spread(mean: float | None, sd: float | None, places: int = 3) -> str:
+    """`0.812 ± 0.010`."""
+    return decimals(mean, places) + ("" if sd is None or math.isnan(sd) else f" ± {decimals(sd, places)}")
+
+
+def difference_text(comparison: Comparison, scale: float) -> str:
+    """`−0.006 [−0.042, 0.030]`."""
+    if comparison.difference is None:
+        return ""
+    return number(comparison.difference, scale=scale, sign=True) + interval((comparison.low, comparison.high), scale)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard.results.publication import spread
+from dashboard.results.comparison import spread
 from dashboard.shared import downloads, explanations, exported, run_lists, tables
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.exported import ExportedTable
@@ -48,13 +48,7 @@ def section(chosen: Filter, runs: pd.DataFrame) -> None:
         downloads.buttons(
             downloads.file_name("results", "by", "task"),
             run_lists.with_warnings(table, warnings),
-            latex=lambda: downloads.latex_table(
-                {downloads.latex_text(str(name)): table[name].fillna("") for name in table},
-                caption,
-                "l" * len(table.columns),
-                label="tab:results",
-                notes=warnings,
-            ),
+            latex=lambda: downloads.latex(table, caption, warnings),
         )
 
 

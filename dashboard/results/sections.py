@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +13,7 @@ import streamlit as st
 
 from dashboard.components import figure
 from dashboard.export import button, provenance
-from dashboard.results import comparison, pivot, publication
-from dashboard.results.publication import Published
+from dashboard.results import comparison, pivot
 from dashboard.shared import (
     charts,
     choosing,
@@ -23,7 +21,6 @@ from dashboard.shared import (
     explanations,
     exported,
     measures,
-    resources,
     run_lists,
     tables,
     wording,
@@ -32,10 +29,8 @@ from dashboard.shared.explanations import Explanation
 from dashboard.shared.exported import ExportedSentences, ExportedTable
 from dashboard.shared.run_lists import Filter, cached
 from isoviz import reference, tasks
-from isoviz.events import Started
 from isoviz.metrics.protocol import Metric
-from isoviz.runs import citing
-from isoviz.runs.comparisons import Table, associate
+from isoviz.runs.comparisons import associate
 from isoviz.runs.examples import METHODS
 from isoviz.runs.rows import STATUSES
 
@@ -49,11 +44,10 @@ RESULTS = Explanation(
     paper="IsoScore: Rudman et al. 2022. Unbiased traces: Himeno & Yamada 2014.",
 )
 
-PAGE_RUNS = 200
-"""Runs per page of the list. The files contain all runs."""
+LISTED = 1_000
+"""Most runs in the list; the files contain all."""
 STRIP_ROWS = 40
 """Most setups in the figure of seeds; more would be unreadable."""
-_PAGE = "results_page"
 TAB, EVERY_RUN = "results_tab", "Every run"
 
 _NUMBER: dict[str, Any] = {"format": "%.3f"}
@@ -139,7 +133,6 @@ def by_task(chosen: Filter, isotropy: list[Metric], *, associations: bool = True
     if runs.empty:
         st.info("No run matches these filters. Clear one of them.", icon=":material/filter_alt_off:")
         return
-    _cite(runs, isotropy)
     pivot.section(chosen, runs)
     parts = {str(task): part for task, part in runs.groupby("task", sort=True)}
     tabs = choosing.tabs([*parts, EVERY_RUN], TAB)
@@ -158,11 +151,9 @@ def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric], ass
         explanations.show(RESULTS)
     metric = _metric(task, runs)
     ids = [str(run) for run in runs["run"]]
-    undecided = comparison.compared(task, metric, ids) is None
-    key = ("task", of, task, metric, tuple(measure.slug for measure in isotropy), undecided)
+    key = ("task", of, task, metric, tuple(measure.slug for measure in isotropy))
     view = cached(key, lambda: _view_of(task, metric, runs, isotropy, ids))
-    table = view.published
-    run_lists.show_warnings(table.warnings)
+    run_lists.show_warnings(view.warnings)
     st.dataframe(
         view.on_screen,
         hide_index=True,
@@ -174,12 +165,12 @@ def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric], ass
     for sentence in view.printed:
         st.caption(wording.plain(sentence))
     title = f"{task_entry.title if task_entry else task}: {metric}, mean and sample standard deviation over n seeds"
-    notes = (*table.warnings, wording.unmarked(view.clouds), *view.printed)
+    notes = (*view.warnings, wording.unmarked(view.clouds), *view.printed)
     exported.note(f"results_{task}", ExportedTable(title, view.on_screen, notes, _places(isotropy)))
     downloads.buttons(
         downloads.file_name("results", task, metric),
         view.in_file,
-        latex=lambda: publication.latex(table),
+        latex=lambda: downloads.latex(_joined(view.on_screen, _places(isotropy)), f"{title}.", notes),
     )
     _strip(task, metric, view)
     comparison.section(task, metric, ids)
@@ -194,6 +185,7 @@ class _TaskView:
     """A task's section of the page, shared by all visitors until a run changes.
 
     Attributes:
+        warnings: reasons not to compare these runs.
         on_screen, in_file: the table.
         clouds: the clouds of its columns.
         printed: published numbers, one line each.
@@ -201,7 +193,7 @@ class _TaskView:
         association: a sentence on the correlation of isotropy and metric; empty with too few settings.
     """
 
-    published: Published
+    warnings: Sequence[str]
     on_screen: pd.DataFrame
     in_file: pd.DataFrame
     clouds: str
@@ -213,15 +205,15 @@ class _TaskView:
 
 def _view_of(task: str, metric: str, runs: pd.DataFrame, isotropy: list[Metric], ids: list[str]) -> _TaskView:
     with_metric = tables.with_metric(runs, metric)
-    compared = comparison.compared(task, metric, ids)
-    table = published_table(task, metric, runs, tables.summary(with_metric), isotropy, compared)
-    levels = tables.references(table.simple)
-    published = zip(table.frame["title"], table.frame["published"], strict=True)
+    frame = comparison.beside(tables.summary(with_metric), comparison.compared(metric, ids))
+    warnings = run_lists.warnings(runs)
+    levels = _levels(task, metric, runs)
+    published = zip(frame["title"], frame["published"], strict=True)
     setups, strip = seed_strip(with_metric, metric, levels)
     return _TaskView(
-        published=table,
-        on_screen=readable(table),
-        in_file=run_lists.with_warnings(table.frame.drop(columns=["setup", "label", "p"]), table.warnings),
+        warnings=warnings,
+        on_screen=readable(frame, levels, isotropy),
+        in_file=run_lists.with_warnings(frame.drop(columns=["setup", "label"]), warnings),
         clouds=_clouds(with_metric, isotropy),
         printed=tuple(f"Published, {title}: {printed}" for title, printed in published if printed),
         setups=setups,
@@ -236,50 +228,16 @@ def association(runs: pd.DataFrame, metric: str, measure: Metric) -> str:
     return sentence if correlation.p is not None else ""
 
 
-def published_table(
-    task: str,
-    metric: str,
-    runs: pd.DataFrame,
-    summary: pd.DataFrame,
-    isotropy: list[Metric],
-    compared: Table | str | None,
-) -> Published:
-    """The task's table for publication; `compared` is the result of `comparison.compared`."""
-    firsts = runs[runs["status"] == "finished"].drop_duplicates("setup")["run"]
-    library = resources.library()
-    starts = [start for run in firsts for start in library.events_of_kind(str(run), Started, limit=1)]
-    common = starts[0].baselines.items() if starts else ()
-    simple = {name: value for name, value in common if all(start.baselines.get(name) == value for start in starts)}
-    task_entry = tasks.catalogue().get(task)
-    return Published(
-        task=task,
-        metric=metric,
-        summary=summary,
-        isotropy=isotropy,
-        parts=compared.parts if isinstance(compared, Table) else (),
-        tests=compared.tests if isinstance(compared, Table) else 0,
-        why_none=compared if isinstance(compared, str) else "",
-        simple=simple if task_entry and metric == task_entry.primary else {},
-        rows=(_shared(start.train_rows for start in starts), _shared(start.eval_rows for start in starts)),
-        warnings=run_lists.warnings(runs),
-    )
-
-
-def _cite(runs: pd.DataFrame, isotropy: list[Metric]) -> None:
-    """BibTeX for the methods, data, models and measures of the runs shown."""
-    with st.popover("Cite", icon=":material/format_quote:", key="results_cite", on_change="rerun") as panel:
-        if not panel.open:
-            return
-        slugs = tuple(metric.slug for metric in isotropy)
-        cited = zip(runs["model"], runs["task"], runs["method"], strict=True)
-        entries = cached(("cite", tuple(runs["run"]), slugs), lambda: citing.bibtex_of(cited, list(slugs)))
-        if not entries:
-            st.caption("Nothing to cite: these runs use bundled data and models only.")
-            return
-        st.caption("Methods, tasks, models and measures of the runs shown below.")
-        text = "\n\n".join(entries.values()) + "\n"
-        downloads.button("BibTeX", lambda: text, "isoviz.bib", key="results_bibtex")
-        st.code(text, language="latex", height=320)
+def _levels(task: str, metric: str, runs: pd.DataFrame) -> list[tuple[str, float]]:
+    """The scores of simple approaches that all runs of the task share, in its primary metric."""
+    entry = tasks.catalogue().get(task)
+    if entry is None or metric != entry.primary:
+        return []
+    every = [
+        baselines for status, baselines in zip(runs["status"], runs["baselines"], strict=True) if status == "finished"
+    ]
+    common = every[0].items() if every else ()
+    return tables.references({name: value for name, value in common if all(one.get(name) == value for one in every)})
 
 
 def _metric(task: str, runs: pd.DataFrame) -> str:
@@ -292,19 +250,29 @@ def _metric(task: str, runs: pd.DataFrame) -> str:
     return str(selected)
 
 
-def readable(table: Published) -> pd.DataFrame:
-    """The table formatted for the screen, with the simple baselines below."""
-    names = _headings(table.isotropy)
+def readable(table: pd.DataFrame, levels: Sequence[tuple[str, float]], isotropy: Sequence[Metric]) -> pd.DataFrame:
+    """A table of `comparison.beside` formatted for the screen, with the simple baselines below."""
+    names = _headings(isotropy)
     references = [
-        {"label": f"({title})", "mean": value, "seeds": "reference score, not a run"}
-        for title, value in tables.references(table.simple)
+        {"label": f"({title})", "mean": value, "seeds": "reference score, not a run"} for title, value in levels
     ]
-    frame = pd.concat([table.frame, pd.DataFrame(references)], ignore_index=True) if references else table.frame
-    idle = [name for name in ("settings", "remarks", "difference", "published") if not table.frame[name].any()]
-    if table.frame["model"].nunique() == 1:
+    frame = pd.concat([table, pd.DataFrame(references)], ignore_index=True) if references else table
+    idle = [name for name in ("settings", "remarks", "difference", "published") if not table[name].any()]
+    if table["model"].nunique() == 1:
         idle.append("model")
     text_columns = ["model", "label", "settings", "difference", "published", "seeds", "remarks"]
     return frame[list(names)].fillna(dict.fromkeys(text_columns, "")).drop(columns=idle).rename(columns=names)
+
+
+def _joined(table: pd.DataFrame, places: Mapping[str, int]) -> pd.DataFrame:
+    """The table of the screen for a paper: each mean with its deviation in one cell, without single seeds."""
+    for name in [name for name in map(str, table) if name in places and not name.startswith("±")]:
+        sd = "± s" if name == "Mean" else f"± s of {name}"
+        both = zip(table[name], table[sd], strict=True)
+        table = table.assign(**{name: [comparison.spread(mean, sd, places[name]) for mean, sd in both]}).drop(
+            columns=sd
+        )
+    return table.drop(columns="Each seed")
 
 
 def _places(isotropy: Sequence[Metric]) -> dict[str, int]:
@@ -388,14 +356,8 @@ def seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]])
     return len(setups), charts.seed_strip(seeds.assign(row=labels), metric, measures.comparing(), levels)
 
 
-def _shared(values: Iterable[int]) -> int | None:
-    """The value that all have; None if they differ or there is none."""
-    distinct = set(values)
-    return distinct.pop() if len(distinct) == 1 else None
-
-
 def every_run(chosen: Filter, isotropy: list[Metric]) -> None:
-    """All filtered runs, in pages, with links."""
+    """The filtered runs, with links."""
     runs = run_lists.frame(chosen)
     if runs.empty:
         return
@@ -413,15 +375,14 @@ def every_run(chosen: Filter, isotropy: list[Metric]) -> None:
         chosen_metric.heading: number(help=measures.help_text(chosen_metric), format=f"%.{chosen_metric.decimals}f")
         for chosen_metric in isotropy
     }
-    first = _first_of_page(len(runs))
-    listed = runs.iloc[first : first + PAGE_RUNS]
     shown_columns = [name for name in names if name not in ALIKE or runs[name].nunique() > 1]
-    every_listed = runs[shown_columns].rename(columns=names)
-    every_listed.insert(0, "Run", runs["run"])
-    exported.note("every_run", ExportedTable("Every run", every_listed, places=_places(isotropy)))
-    table = listed[shown_columns].rename(columns=names)
-    table.insert(0, "Run", [f"run?id={run}" for run in listed["run"]])
-    st.dataframe(table, hide_index=True, column_config=config, placeholder="", alt="All runs that match the filters")
+    table = runs[shown_columns].rename(columns=names)
+    table.insert(0, "Run", runs["run"])
+    exported.note("every_run", ExportedTable("Every run", table, places=_places(isotropy)))
+    linked = table.head(LISTED).assign(Run=lambda listed: "run?id=" + listed["Run"])
+    st.dataframe(linked, hide_index=True, column_config=config, placeholder="", alt="All runs that match the filters")
+    if len(table) > LISTED:
+        st.caption(f"The newest {LISTED:,} of {len(table):,} runs. Filter, or download a file for all.")
     in_file = cached(("every run", chosen), lambda: run_lists.with_warnings(runs[columns], run_lists.warnings(runs)))
     downloads.buttons("runs", in_file)
 
@@ -433,15 +394,3 @@ def export(page: str, name: str, chosen: Filter, isotropy: list[Metric]) -> None
         counts = ", ".join(f"{count} {status}" for status, count in runs["status"].value_counts().items())
         code = functools.partial(provenance.of_frame, runs, isotropy)
         button.offer(page, name, code=code, about=f"{len(runs)} runs ({counts})")
-
-
-def _first_of_page(runs: int) -> int:
-    """Field for a page, if there are several; returns the index of its first run."""
-    pages = math.ceil(runs / PAGE_RUNS)
-    if pages == 1:
-        return 0
-    first = PAGE_RUNS * (min(st.session_state.get(_PAGE, 1), pages) - 1)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"{first + 1:,}–{min(first + PAGE_RUNS, runs):,} of {runs:,} runs", width="content")
-        page = st.pagination(pages, key=_PAGE, bind="query-params")
-    return PAGE_RUNS * (page - 1)

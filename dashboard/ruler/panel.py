@@ -15,8 +15,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.components import figure
 from dashboard.export import button
-from dashboard.inputs import set_sections, vectors_form
-from dashboard.ruler import figures, form, sentences
+from dashboard.inputs import set_sections
+from dashboard.ruler import figures, form
 from dashboard.ruler.form import PREFIX
 from dashboard.shared import downloads, explanations, exported, forms, job_progress, menu, wording
 from dashboard.shared.exported import ExportedTable
@@ -26,7 +26,6 @@ from isoviz.formatting import decimals
 from isoviz.operations import jobs
 from isoviz.operations.jobs import RULER, SetRequest
 from isoviz.runs import citing
-from isoviz.vectors import demo_sets
 from isoviz.vectors.sets import facts_of
 
 _NEAR: Final = (
@@ -42,7 +41,6 @@ def draw(key: str) -> None:
     Args:
         key: key of a stored set of vectors.
     """
-    st.session_state.pop(vectors_form.ANNOTATED, None)
     stored = facts_of(key)
     if stored is None or stored["what"] != "vectors":
         forms.show_error("These vectors are no longer on this server. Load them again.")
@@ -61,8 +59,6 @@ def draw(key: str) -> None:
             rated = stored["relation"] == "similarity" and "related" not in facts
             known, least = form.related_fields(key, stored["relation"], rated=rated)
             threshold = st.container()
-            if facts.get("texts", stored["name"]) not in demo_sets.TITLES:
-                _annotation_buttons(key, stored)
         with st.container(border=True, gap="small"):
             st.markdown("**Type two sentences**")
             pair = _pair(facts)
@@ -105,30 +101,19 @@ def draw(key: str) -> None:
         _take_home(ruler, pair, request, cosine, answers)
 
 
-def _annotation_buttons(key: str, stored: Mapping[str, Any]) -> None:
-    """Buttons that add what says which rows of the user's set are related."""
-    relation = stored["relation"]
-    missing = {"pairs": "scored pairs", "queries": "queries", "labels": "labels"}
-    for needs in {"similarity": ("pairs",), "relevance": ("queries",)}.get(relation, ()):
-        del missing[needs]
-    if "label" in stored["columns"]:
-        del missing["labels"]
-    vectors_form.annotation_buttons(PREFIX, key, missing, ids="id" in stored["columns"], relation=relation)
-
-
 def _pair(facts: Mapping[str, Any]) -> NDArray[np.floating] | None:
     if "model" not in facts:
         st.caption("These vectors came without their encoder. Load texts instead and choose it, to type sentences.")
         return None
-    typed = sentences.fields()
-    return None if typed is None else sentences.vectors_of(typed, facts)
+    typed = form.sentence_fields()
+    return None if typed is None else form.vectors_of(typed, facts)
 
 
 def _near_misses(facts: Mapping[str, Any]) -> NearMisses | None:
     """A switch for near misses, read by the encoder that made the vectors."""
     if "model" not in facts or not st.toggle("Near misses", key=PREFIX + "near", bind="query-params", help=_NEAR):
         return None
-    points = sentences.vectors_of(near_misses.texts(), facts)
+    points = form.vectors_of(near_misses.texts(), facts)
     return None if points is None else near_misses.near_misses(points)
 
 

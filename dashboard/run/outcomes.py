@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
+from dashboard.components import figure
 from dashboard.shared import downloads, forms, reading, resources, theme, wording
 from dashboard.shared.explanations import Explanation
 from isoviz import allowed_paths, tasks
@@ -40,6 +43,8 @@ PREDICTED = Explanation(
     paper="Wang et al. 2019 (GLUE) for the correlation as metric.",
 )
 
+MAX_NAMED = 12
+"""Most classes of a confusion matrix with counts in its cells."""
 SHOWN = 500
 """Most rows of the table on screen."""
 
@@ -70,8 +75,6 @@ def draw(run: RunRow, fingerprint: Callable[[], str | None]) -> None:
         _confusion(run, task, predicted)
     elif task.kind == "regression":
         _numbers(run, predicted)
-    else:
-        _texts(task, predicted)
     with st.expander(
         "Row by row, worst first", icon=":material/table_rows:", key="run_rows", on_change="rerun"
     ) as rows:
@@ -83,48 +86,81 @@ def draw(run: RunRow, fingerprint: Callable[[], str | None]) -> None:
 
 
 def _confusion(run: RunRow, task: Task, predicted: Predictions) -> None:
-    from dashboard.components import figure
-    from dashboard.inputs import data_figures
-
     matrix = outcomes.confusion(task, predicted.table["label"].to_numpy(), predicted.table["prediction"].to_numpy())
-    shares = data_figures.row_shares(matrix.counts)
     counts = pd.DataFrame(matrix.counts, columns=[f"predicted {name}" for name in matrix.names])
     counts.insert(0, "true", matrix.names)
     # wide cells are hard to compare
     with st.container(width=170 + 130 * len(matrix.names) if len(matrix.names) <= 6 else "stretch"):
         figure.draw(
-            data_figures.confusion(matrix, theme.is_dark()),
+            confusion_figure(matrix, theme.is_dark()),
             key="run_confusion",
-            words=f"Confusion matrix, n = {int(matrix.counts.sum())}. {_in_words(matrix, shares)}",
+            words=f"Confusion matrix of {len(matrix.names)} classes, n = {int(matrix.counts.sum())}",
             name=f"isoviz-{run.id}-confusion",
             explanation=CONFUSION,
-            table=lambda: counts.assign(rows=matrix.counts.sum(axis=1), recall=np.diag(shares)),
+            table=lambda: counts.assign(rows=matrix.counts.sum(axis=1), recall=np.diag(_row_shares(matrix.counts))),
         )
 
 
-def _in_words(matrix: outcomes.Confusion, shares: np.ndarray) -> str:
-    """Alternative text: each class with its recall and its most frequent wrong prediction."""
-    parts = []
-    for index, name in enumerate(matrix.names):
-        row = matrix.counts[index]
-        if not row.sum():
-            parts.append(f"{name}: no rows")
-            continue
-        others = np.where(np.arange(len(row)) == index, -1, row)
-        wrong = int(others.argmax())
-        confused = f", {int(row[wrong])} predicted as {matrix.names[wrong]}" if others[wrong] > 0 else ""
-        parts.append(f"{name}: {int(row[index])} of {int(row.sum())} correct ({shares[index, index]:.0%}){confused}")
-    return "; ".join(parts)
+def _row_shares(counts: np.ndarray) -> np.ndarray:
+    """(k, k) counts as shares of their rows; nan for a class without rows."""
+    totals = counts.sum(axis=1, keepdims=True)
+    return np.divide(counts, totals, out=np.full(counts.shape, np.nan), where=totals > 0)
+
+
+def confusion_figure(matrix: outcomes.Confusion, dark: bool) -> go.Figure:
+    """True classes as rows, predicted ones as columns; colour and second line: share of the row.
+
+    Args:
+        dark: dark mode, for the text in the cells.
+    """
+    counts = matrix.counts
+    shares = _row_shares(counts)
+    names = [escape(name) if len(name) <= 24 else escape(name[:23]) + "…" for name in matrix.names]
+    places = list(range(len(names)))
+    small = len(names) <= MAX_NAMED
+    cell_texts = [
+        [_cell(int(n), share) for n, share in zip(*row, strict=True)] for row in zip(counts, shares, strict=True)
+    ]
+    figure = go.Figure(
+        go.Heatmap(
+            x=places,
+            y=places,
+            z=np.nan_to_num(shares).tolist(),
+            zmin=0,
+            zmax=1,
+            colorscale=[[0, "rgba(73,104,246,0.03)"], [1, "rgba(73,104,246,0.6)"]],
+            showscale=not small,
+            colorbar={"title": {"text": "share of the row"}, "tickformat": ".0%", "thickness": 12, "outlinewidth": 0},
+            text=cell_texts,
+            texttemplate="%{text}" if small else None,
+            textfont={"color": "#f3f4f6" if dark else "#1b1f2a"},
+            customdata=[[[row, column] for column in names] for row in names],
+            hovertemplate="true %{customdata[0]}<br>predicted %{customdata[1]}<br>%{text}<extra></extra>",
+            xgap=2,
+            ygap=2,
+        )
+    )
+    ticks = {
+        "tickmode": "array",
+        "tickvals": places,
+        "ticktext": names,
+        "ticks": "",
+        "showgrid": False,
+        "zeroline": False,
+    }
+    axes = {"xaxis": ticks, "yaxis": {**ticks, "autorange": "reversed"}, "margin": {"t": 12}}
+    return theme.titled(figure, "predicted", "true", height=min(640, 130 + max(2, len(names)) * 56), **axes)
+
+
+def _cell(count: int, share: float) -> str:
+    return f"{count}<br>{share:.0%}" if np.isfinite(share) else f"{count}<br>–"
 
 
 def _numbers(run: RunRow, predicted: Predictions) -> None:
-    from dashboard.components import figure
-    from dashboard.inputs import data_figures
-
     true, estimates = (predicted.table[name].to_numpy(dtype=np.float64) for name in ("label", "prediction"))
     undefined = int((~np.isfinite(estimates)).sum())
     figure.draw(
-        data_figures.predicted(true, estimates),
+        predicted_figure(true, estimates),
         key="run_predicted",
         words=f"Predicted against true numbers, n = {len(true) - undefined}: true {_range(true)}, predicted {_range(estimates)}",
         name=f"isoviz-{run.id}-predicted",
@@ -135,36 +171,36 @@ def _numbers(run: RunRow, predicted: Predictions) -> None:
         st.caption(f"{undefined} predictions are not finite and are left out.")
 
 
+def predicted_figure(true: np.ndarray, predictions: np.ndarray) -> go.Figure:
+    """Predicted against true numbers, with the diagonal; undefined predictions are left out."""
+    defined = np.isfinite(true) & np.isfinite(predictions)
+    true, predictions = true[defined], predictions[defined]
+    figure = go.Figure(
+        go.Scattergl(
+            x=true.tolist(),
+            y=predictions.tolist(),
+            mode="markers",
+            showlegend=False,
+            marker={"size": 7, "color": theme.PALETTE[0], "opacity": 0.5},
+            hovertemplate="true %{x:.4g}<br>predicted %{y:.4g}<extra></extra>",
+        )
+    )
+    if len(true):
+        ends = [float(true.min()), float(true.max())]
+        figure.add_scatter(
+            x=ends,
+            y=ends,
+            mode="lines",
+            name="predicted = true",
+            line={"color": "rgba(127,134,145,0.9)", "dash": "dot"},
+            hoverinfo="skip",
+        )
+    return theme.titled(figure, "true", "predicted", height=380)
+
+
 def _range(values: np.ndarray) -> str:
     known = values[np.isfinite(values)]
     return f"{known.min():.4g} to {known.max():.4g}" if len(known) else "undefined"
-
-
-def _texts(task: Task, predicted: Predictions) -> None:
-    """The first predictions and their references; both are saved with the run, so no data is read."""
-    table = predicted.table.head(8)
-    reference_heading = "reference" if task.kind == "seq2seq" else "correct answers"
-    texts = pd.DataFrame(
-        {
-            "row": table["row"],
-            "prediction": table["prediction"],
-            reference_heading: [_joined(value) for value in table["label"]],
-        }
-    )
-    st.caption("The first rows")
-    st.dataframe(
-        texts,
-        hide_index=True,
-        row_height=70,
-        column_config=_columns(texts),
-        alt="Predicted texts and references",
-    )
-
-
-def _joined(value: Any) -> str:
-    if isinstance(value, (str, float)):
-        return str(value)
-    return " / ".join(dict.fromkeys(str(item) for item in value))
 
 
 def _columns(table: pd.DataFrame) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard.shared import address, examples, menu, wording
+from dashboard.shared import examples, menu, wording
 from dashboard.streamlit_private import TabContainer
 from isoviz import reference
 
@@ -89,7 +89,7 @@ def tabs(titles: Sequence[str], key: str) -> dict[str, TabContainer]:
     if st.session_state.get(key, titles[0]) not in titles:
         del st.session_state[key]
     if st.query_params.get(key, titles[0]) not in titles:
-        address.refuse(key)
+        del st.query_params[key]
     return dict(zip(titles, st.tabs(list(titles), key=key, bind="query-params"), strict=True))
 
 

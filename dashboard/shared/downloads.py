@@ -10,8 +10,6 @@ from typing import Any, Final
 import pandas as pd
 import streamlit as st
 
-from isoviz.metrics.protocol import Metric
-
 _LATEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -43,7 +41,6 @@ def file_name(*parts: str) -> str:
 
 Table = pd.DataFrame | Callable[[], pd.DataFrame]
 _MIME = {
-    "bib": "application/x-bibtex",
     "csv": "text/csv",
     "html": "text/html",
     "json": "application/json",
@@ -71,37 +68,35 @@ def _unexecuted(value: object) -> object:
     return value if plain else _FORMULA.sub(r"\1'", str(value))
 
 
+def latex(frame: pd.DataFrame, caption: str, notes: Sequence[str] = ()) -> str:
+    """`latex_table` of a frame: four digits, missing cells empty, headings escaped."""
+
+    def cell(value: Any) -> str:
+        return "" if pd.isna(value) else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+    columns = {latex_text(str(name)): [cell(value) for value in frame[name]] for name in frame}
+    sides = "".join("r" if pd.api.types.is_numeric_dtype(frame[name]) else "l" for name in frame)
+    return latex_table(columns, caption, sides, notes)
+
+
 def latex_table(
-    columns: Mapping[str, Iterable[str]],
-    caption: str,
-    column_format: str,
-    *,
-    label: str = "",
-    last: int = 0,
-    notes: Sequence[str] = (),
+    columns: Mapping[str, Iterable[str]], caption: str, column_format: str, notes: Sequence[str] = ()
 ) -> str:
     """A `table` environment that needs only the package booktabs. Headings are LaTeX; all other content is escaped.
 
     Args:
-        label: label for references.
-        last: number of last rows below a separate rule.
         notes: lines below the table.
     """
-    rows = [" & ".join(map(latex_text, cells)) for cells in zip(*columns.values(), strict=True)]
-    first = len(rows) - last
     lines = [
         r"% Needs \usepackage{booktabs}.",
         r"\begin{table}[t]",
         r"\centering",
         rf"\caption{{{latex_text(caption)}}}",
-        *([rf"\label{{{label}}}"] if label else []),
         rf"\begin{{tabular}}{{{column_format}}}",
         r"\toprule",
         rf"{' & '.join(columns)} \\",
         r"\midrule",
-        *(rf"{row} \\" for row in rows[:first]),
-        *([r"\midrule"] if last and first else []),
-        *(rf"{row} \\" for row in rows[first:]),
+        *(rf"{' & '.join(map(latex_text, cells))} \\" for cells in zip(*columns.values(), strict=True)),
         r"\bottomrule",
         r"\end{tabular}",
         *([r"\par\smallskip"] if notes else []),
@@ -111,11 +106,6 @@ def latex_table(
     return "\n".join(lines) + "\n"
 
 
-def latex_heading(metric: Metric) -> str:
-    """A metric as a column heading."""
-    return metric.latex or latex_text(metric.heading)
-
-
 def latex_text(text: str) -> str:
     """Text escaped for LaTeX."""
     return _LATEX_SIGNS.sub(lambda sign: _LATEX[sign[0]], text)
@@ -123,18 +113,13 @@ def latex_text(text: str) -> str:
 
 Content = Callable[[], bytes | str]
 OFFERED: Final = "offered_files"
-"""Session key: what makes the files that the page offers, by the key of their buttons. Only `isoviz freeze` sets it."""
-
-
-def exporting() -> bool:
-    """Whether `isoviz freeze` reads the page, which no visitor can ask for more."""
-    return OFFERED in st.session_state
+"""Session key: what makes the files that the page offers, by the key of their buttons. Only `isoviz report` sets it."""
 
 
 def button(label: str, make: Content, file: str, *, icon: str = "download", **options: Any) -> None:
     """A download button; the file is made on download, and its name's ending says what it is."""
     mime = _MIME[file.rpartition(".")[2]]
-    if exporting():
+    if OFFERED in st.session_state:
         st.session_state[OFFERED][options["key"]] = make
     st.download_button(label, make, file, mime, icon=f":material/{icon}:", on_click="ignore", **options)
 

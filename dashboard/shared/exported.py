@@ -48,12 +48,10 @@ class ExportedVectors:
 
     Attributes:
         transforms: those of the page, as a page without a server has them; None if it lacks one.
-        layers: where these are one layer's, what makes the same rows at each layer.
     """
 
     vectors: VectorSet
     transforms: list[dict[str, Any]] | None = field(default_factory=list)
-    layers: Mapping[int, Callable[[], VectorSet]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

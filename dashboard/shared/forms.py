@@ -247,17 +247,3 @@ def setting_default(name: str) -> Any:
 def number_text(value: Any) -> str:
     """A number as a user would type it."""
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def stored_error(slug: str, name: str) -> str | None:
-    """The error of a parameter's current value before it is drawn, so that a closed expander hides no error."""
-    if key(f"{slug}.{name}") not in st.session_state:
-        return None
-    value = st.session_state[key(f"{slug}.{name}")]
-    return check_param(slug, name, split_values(value) if isinstance(value, str) else value).error
-
-
-def stored_setting_error(name: str) -> str | None:
-    """The same for a common setting."""
-    value = st.session_state.get(key(name), setting_default(name))
-    return check_setting(name, value).error

@@ -43,8 +43,6 @@ _SYMBOLS = ("circle", "diamond", "square", "x", "triangle-up", "cross", "star", 
 _SOLID_SYMBOLS = ("circle", "diamond", "square", "x", "cross", "circle-open", "diamond-open", "square-open")
 _SCENE_LINES = "#9aa0a8"
 OWN_COLOUR: Final = "#e5007a"
-_FAINT_OPACITY = 0.12
-"""Opacity of points while others are highlighted."""
 _FEW = 2_000
 _STRONG, _DENSE, _SOLID = 0.9, 0.75, 1.0
 """Opacity of up to `_FEW` points; of more, so that density shows; and in three dimensions, where plotly sorts points by depth only
@@ -63,7 +61,6 @@ def cloud_map(
     range_of: NDArray[Any] | None = None,
     equal: bool = True,
     compact: bool = False,
-    marked: NDArray[np.bool_] | None = None,
     webgl: bool = True,
 ) -> go.Figure:
     """The map: one mark per point, coloured by a column, with the user's sentences as stars on top.
@@ -78,39 +75,33 @@ def cloud_map(
         range_of: points that determine the axes' ranges, if other maps share them.
         equal: one unit has the same length on both axes (for PCA).
         compact: for several maps side by side.
-        marked: (n,) highlighted points; the others are faint.
         webgl: needs all of plotly.js, unless the component of Explore's map draws it.
     """
     figure = go.Figure()
     solid = coordinates.shape[1] == 3
     symbols = _SOLID_SYMBOLS if solid else _SYMBOLS
     size = _marker_size(len(coordinates), solid) * (0.7 if compact else 1)
-    opacity_of_all = _SOLID if solid else _STRONG if len(coordinates) <= _FEW else _DENSE
+    opacity = _SOLID if solid else _STRONG if len(coordinates) <= _FEW else _DENSE
     fetched = isinstance(texts, np.ndarray)
     shortened = texts if fetched else [escape(wording.cut(text)) for text in texts]
     hover = np.asarray(shortened, dtype=np.int32 if fetched else object)
     for index, (name, members, marker) in enumerate(_groups(colours, len(coordinates))):
-        title = escape(wording.cut(name, 30))
-        parts = [(members, opacity_of_all)]
-        if marked is not None:
-            parts = [(members & ~marked, _FAINT_OPACITY), (members & marked, opacity_of_all)]
-        for part, opacity in parts:
-            colour = marker["color"]
-            style = {"size": size, "opacity": opacity, "line": {"width": 0}, "symbol": symbols[index % len(symbols)]}
-            style["color"] = colour[part] if isinstance(colour, np.ndarray) else colour
-            texts_of_part: dict[str, Any] = {"customdata" if fetched else "text": hover[part]}
-            _add_points(
-                figure,
-                coordinates[part],
-                name=title,
-                mode="markers",
-                marker=marker | style,
-                **texts_of_part,
-                hovertemplate="%{text}<extra></extra>" if not name else f"%{{text}}<extra>{title}</extra>",
-                legendgroup=title,
-                showlegend=bool(name) and opacity != _FAINT_OPACITY,
-                few=not webgl,
-            )
+        title, colour = escape(wording.cut(name, 30)), marker["color"]
+        style = {"size": size, "opacity": opacity, "line": {"width": 0}, "symbol": symbols[index % len(symbols)]}
+        style["color"] = colour[members] if isinstance(colour, np.ndarray) else colour
+        texts_of_part: dict[str, Any] = {"customdata" if fetched else "text": hover[members]}
+        _add_points(
+            figure,
+            coordinates[members],
+            name=title,
+            mode="markers",
+            marker=marker | style,
+            **texts_of_part,
+            hovertemplate="%{text}<extra></extra>" if not name else f"%{{text}}<extra>{title}</extra>",
+            legendgroup=title,
+            showlegend=bool(name),
+            few=not webgl,
+        )
     if own is not None and len(own):
         _add_own(figure, own, own_texts, compact)
     _lay_out(figure, axes, solid, _limits(coordinates if range_of is None else range_of, own), equal, compact)

@@ -8,11 +8,10 @@ separate container keeps such a shift inside the part.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,16 +41,3 @@ def while_busy(busy: Callable[[], bool], draw: Callable[[], None]) -> None:
         draw()
 
     st.fragment(drawn, run_every=TICK if was_busy else None)()
-
-
-def place_of(subject: str, subjects: Iterable[str]) -> DeltaGenerator:
-    """A container for what is drawn of one of several subjects, at a place of its own.
-
-    In one container for all, elements of the last subject stay on screen under the new heading until the script has replaced each
-    of them: the browser hands the children of a block to the block that follows at its place, whatever its key. Here the places
-    of all other subjects are emptied before anything is drawn. The subject's own place keeps its children, so its figures do not
-    flicker in a rerun.
-    """
-    with st.container(gap=None):
-        places = {name: st.container() if name == subject else st.empty() for name in subjects}
-    return places[subject]

@@ -171,11 +171,6 @@ def _figures(choice: Choice, alone: bool) -> None:
         if points["at"].nunique() > 1:
             _against(choice, points)
             _map(choice, runs)
-        elif points["at"].notna().any():
-            st.caption(
-                f"All of these runs have the same {wording.plain(choice.parameter_label)}. Sweep it on the Train page to see "
-                "performance against it."
-            )
         exported.note(
             "tradeoffs_points", ExportedTable("Points", _as_file(points, choice), (*run_lists.warnings(runs), *answers))
         )
@@ -293,17 +288,8 @@ def _counts(runs: pd.DataFrame, points: pd.DataFrame, choice: Choice) -> str:
     parts = [f"{len(points)} points of {len(runs)} runs"]
     if waiting := run_lists.under_way(_filter(choice)):
         parts.append(f"{waiting} still to come")
-    without_result = runs["status"].isin(["failed", "diverged", "lost", "stopped"]).sum()
-    if without_result:
-        parts.append(f"{without_result} ended without a result (see Results)")
-    repeated = int((runs["status"] == "finished").sum()) - len(tables.newest_per_seed(runs))
-    if repeated:
-        parts.append(f"{repeated} older run{'s' if repeated > 1 else ''} of the same setup and seed left out")
-    undefined = len(tables.newest_per_seed(runs)) - len(points)
-    if undefined:
-        names = f"{choice.metric} or {metrics.get(choice.measure).number_title}"
-        parts.append(f"{undefined} left out: {names} is undefined (see Results)")
-    collapsed = int((points["collapsed"] != "").sum())
-    if collapsed:
+    if left_out := len(runs) - len(points) - run_lists.under_way(_filter(choice)):
+        parts.append(f"{left_out} left out: without a result or both values, or repeated (see Results)")
+    if collapsed := int((points["collapsed"] != "").sum()):
         parts.append(f"{collapsed} learned nothing (collapsed or undertrained), ringed and in no mean")
     return " · ".join(parts)

@@ -52,7 +52,6 @@ def draw() -> TrainForm:
             to_fix.append("own data" if slug == tasks.OWN else f"data for {tasks.get(slug).title}")
     picked = _methods(to_fix)
     seeds = _seeds(to_fix)
-    presets.follow_demo(models, chosen)
     below: dict[str, DeltaGenerator] = {}
     settings = _settings(to_fix, below) | {"allow_random": allow_random.values == (True,)}
     plan = Plan(
@@ -179,8 +178,6 @@ def _method_card(slug: str, to_fix: list[str]) -> dict[str, tuple[Any, ...]]:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.image(theme.method_swatch(slug), width=16, alt=f"Colour of {method.title}")
             st.markdown(f"**{method.title}**", width="content")
-            st.space("stretch")
-            _about(slug)
         st.caption(wording.plain(method.summary))
         names = list(method.Params.model_fields)
         first = [
@@ -195,7 +192,7 @@ def _method_card(slug: str, to_fix: list[str]) -> dict[str, tuple[Any, ...]]:
                 answers[name] = forms.param_field(slug, name)
         further = [name for name in names if name not in first]
         if further:
-            with st.expander("More parameters", expanded=any(forms.stored_error(slug, name) for name in further)):
+            with st.expander("More parameters"):
                 for name, column in zip(further, _cells(len(further), 2), strict=True):
                     with column:
                         answers[name] = forms.param_field(slug, name)
@@ -205,17 +202,6 @@ def _method_card(slug: str, to_fix: list[str]) -> dict[str, tuple[Any, ...]]:
 
 def _title(method: type[Method], name: str) -> str:
     return method.Params.model_fields[name].title or name
-
-
-def _about(slug: str) -> None:
-    method = methods.get(slug)
-    with st.popover("About", type="tertiary", icon=":material/menu_book:"):
-        for part in getattr(method, "of", (method,)):
-            st.latex(part.equation)
-            if part.paper:
-                st.markdown(f"{part.paper.title} ({part.paper.short})")
-        for trap in method.traps:
-            st.markdown(f":material/warning: {wording.plain(trap)}")
 
 
 @stable
@@ -254,9 +240,7 @@ def _settings(to_fix: list[str], below: dict[str, DeltaGenerator]) -> dict[str, 
                 below[name] = st.container()
 
     fields(common := sections.pop(""), len(common))
-    further = [name for names in sections.values() for name in names]
-    has_error = any(forms.stored_setting_error(name) for name in further)
-    with st.expander("All training settings", icon=":material/settings:", expanded=has_error):
+    with st.expander("All training settings", icon=":material/settings:"):
         presets.recipe_buttons()
         for title, names in sections.items():
             st.markdown(f"**{title}**")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from dashboard.shared import actions, forms, reading, resources, tables, timing, wording
@@ -19,7 +18,7 @@ from isoviz.errors import InputError
 from isoviz.formatting import decimals
 from isoviz.runs import duplicates, planning
 from isoviz.runs.comparisons.foreseen import smallest_difference
-from isoviz.runs.naming import LONGEST_NAME, experiment_name, method_title, variant
+from isoviz.runs.naming import LONGEST_NAME, experiment_name
 
 
 def panel(form: TrainForm) -> None:
@@ -51,7 +50,8 @@ def panel(form: TrainForm) -> None:
             width="stretch",
         )
         if configs:
-            _details(configs)
+            with st.expander("As a command", icon=":material/terminal:"):
+                st.code(planning.command(configs), language="bash", wrap_lines=True)
         if pressed and configs:
             actions.launch(configs, (name or "").strip())
 
@@ -136,9 +136,13 @@ def _numbers(plan: Plan, configs: Sequence[RunConfig], ready: bool) -> None:
         device.metric("Device", "–")
         return
     slots = devices.describe().slots
-    estimated = timing.estimated(configs)
-    time_needed.metric("Time", estimated.words())
-    time_needed.caption(estimated.source(len(configs)) + _ahead())
+    time_needed.metric(
+        "Time",
+        timing.estimated(configs).words(),
+        help="From earlier runs on this machine; before the first, from a recording.",
+    )
+    if ahead := _ahead():
+        time_needed.caption(ahead)
     device.metric("Device", slots[0].label if len(slots) == 1 else f"{len(slots)} × {slots[0].label}")
     config = configs[0]
     precision = {"no": "float32"}.get(config.precision, config.precision)
@@ -169,23 +173,4 @@ def _foreseen(configs: Sequence[RunConfig], seeds: int) -> str:
 def _ahead() -> str:
     counts = resources.store().counts()
     waiting = counts["running"] + counts["queued"]
-    return f", after {waiting} running or waiting" if waiting else ""
-
-
-def _details(configs: Sequence[RunConfig]) -> None:
-    with st.expander(f"The {len(configs)} runs", icon=":material/list:"):
-        table = pd.DataFrame(
-            [
-                {
-                    "model": config.model,
-                    "task": config.task,
-                    "method": method_title(config.method),
-                    "parameters": variant(config.method, config.params),
-                    "seed": config.seed,
-                }
-                for config in configs
-            ]
-        )
-        st.dataframe(table, hide_index=True, height="auto", alt="Runs to launch")
-    with st.expander("As a command", icon=":material/terminal:"):
-        st.code(planning.command(configs), language="bash", wrap_lines=True)
+    return f"after {waiting} running or waiting" if waiting else ""

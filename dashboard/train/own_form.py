@@ -207,12 +207,3 @@ def _classes(guess: Guess | None) -> None:
             placeholder="if empty: numbers by value, words alphabetically",
             help="Classes are numbered from 0 in this order, also in tables and figures. List every class in the file.",
         )
-        if guess and not st.session_state.get(_key("label_names")):
-            text = "\n".join(guess.label_names)
-            st.button(
-                "Edit this order",
-                key="own_edit_order",
-                type="tertiary",
-                icon=":material/edit:",
-                on_click=lambda: st.session_state.update({_key("label_names"): text}),
-            )

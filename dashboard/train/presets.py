@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from dashboard.shared import actions, forms, menu
@@ -17,9 +15,6 @@ ADDRESS = "preset"
 """Query parameter of the Train page that fills the form: `/train?preset=demo`."""
 
 ICONS = {"demo": ":material/bolt:", "lambda-sweep": ":material/linear_scale:", "isobn": ":material/compare_arrows:"}
-
-FROM_DEMO = ("max_train", "max_length")
-"""Settings that runs of the demo's model and task share with the demo, unless the user sets them."""
 
 _TAKEN = "preset_taken"
 
@@ -98,22 +93,6 @@ def fill(preset: Preset) -> None:
             values = list(value) if isinstance(value, (list, tuple)) else [value]
             text = ", ".join(forms.number_text(one) for one in values)
             st.session_state[forms.key(f"{slug}.{name}")] = values if forms.choices_of(field) else text
-
-
-def follow_demo(models: Sequence[str], tasks: Sequence[str]) -> None:
-    """Give the demo's model and task the demo's rows and length, so that their runs compare; must come before the fields.
-
-    A value that the user or a link has set stays.
-    """
-    demo = PRESETS[0].plan
-    same = [*models] == demo["models"] and [*tasks] == demo["tasks"]
-    linked = any(name.startswith(forms.PREFIX) for name in st.query_params)
-    for name in FROM_DEMO:
-        key, given = forms.key(name), f"{forms.key(name)}_given"
-        value = demo[name] if same else forms.setting_default(name)
-        follows = not linked if key not in st.session_state else st.session_state[key] == st.session_state.get(given)
-        if follows:
-            st.session_state[key] = st.session_state[given] = value
 
 
 def recipe_buttons() -> None:

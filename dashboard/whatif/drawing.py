@@ -20,14 +20,13 @@ from dashboard.components.matrix import cloud_matrix
 from dashboard.server import arrays
 from dashboard.shared import downloads, explanations, exported, map_figure, tables, theme, wording
 from dashboard.shared.explanations import Explanation
-from dashboard.shared.exported import ExportedTable
+from dashboard.shared.exported import ExportedSentences, ExportedTable
 from dashboard.streamlit_private import TabContainer
 from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX
 from isoviz import metrics
 from isoviz.metrics.cloud import draw as sampled
 from isoviz.metrics.scores import REPORTED_ZETA
-from isoviz.readouts.cosines import BINS, Cosines
 from isoviz.readouts.division import Division
 from isoviz.readouts.reading import Annotations, Comparison, ReadOut, applicable
 from isoviz.runs.rows import RunRow
@@ -70,15 +69,6 @@ READ_OUTS = Explanation(
     ),
     formula=r"\Delta^* = m(\text{after}^*) - m(\text{before}^*)",
     paper="Efron & Tibshirani 1993, chapter 13.",
-)
-COSINES = Explanation(
-    title="Cosines",
-    reading=(
-        "Solid: cosines of 5,000 random pairs. Dotted: cosines of each row and its nearest neighbour. "
-        "Where the curves overlap, neighbours look like random rows. A mean far from 0 does not by itself harm a ranking."
-    ),
-    formula=r"\cos(x, y) = \frac{x \cdot y}{\|x\| \|y\|}",
-    paper="Ethayarajh 2019, arXiv:1909.00512.",
 )
 _MAIN: Final = 4
 _UNITS: Final = r" (on|with) these [^;]+(; another fit .*)?\.$"
@@ -176,7 +166,9 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
         (metric.title, *_cells(before.get(metric.slug, PENDING), after.get(metric.slug, PENDING))) for metric in shown
     ]
     with view.numbers.container():
-        st.markdown(tables.as_markdown(pd.DataFrame(lines, columns=["Measure", "Before", "After", "Change"])))
+        frame = pd.DataFrame(lines, columns=["Measure", "Before", "After", "Change"])
+        exported.note(PREFIX + "measures", ExportedTable("Measures, before and after", frame))
+        st.markdown(tables.as_markdown(frame))
         for metric in shown:
             if metric.slug in reasons:
                 st.caption(wording.plain(f"{metric.title} is undefined: {reasons[metric.slug]}."))
@@ -235,19 +227,7 @@ def summary(view: View, start: Answer, answer: Answer, full: Full) -> None:
         with view.summary.container():
             for sentence in (*map(wording.plain, sentences), leading):
                 st.markdown(sentence)
-    table = functools.partial(_measures, view, start, answer, full)
-    exported.note(
-        PREFIX + "measures", ExportedTable("Measures, before and after", table, (leading.strip("*"), *sentences))
-    )
-
-
-def _measures(view: View, start: Answer, answer: Answer, full: Full) -> pd.DataFrame:
-    """The numbers of the tiles."""
-    frame = numbers_table(view, start, answer, full)
-    measured = frame["number"].isin([metric.slug for metric in (*instant_metrics(), *slow_metrics())])
-    return frame.loc[measured, ["measure", "before", "after", "n"]].rename(
-        columns={"measure": "Measure", "before": "Before", "after": "After"}
-    )
+    exported.note(PREFIX + "summary", ExportedSentences("What the chain changes", (leading.strip("*"), *sentences)))
 
 
 def _readout_sentences(view: View, full: Full) -> list[str]:
@@ -459,22 +439,6 @@ def _map(
     return prepared(figure.update_layout(height=360, dragmode="zoom"))
 
 
-def cosines(view: View, first: Full, full: Full) -> None:
-    """Cosines of random pairs and of nearest rows."""
-    if first.cosines is None or full.cosines is None:
-        return
-    with view.slow:
-        figure_card(
-            view,
-            "cosines",
-            cosines_figure(first.cosines, full.cosines if view.steps else None),
-            f"{len(full.cosines.nearest):,} rows · {view.chain}",
-            words="Cosines of random pairs and of nearest rows, before and after",
-            title="Cosines, before and after",
-            explanation=COSINES,
-        )
-
-
 def spectrum_figure(before: NDArray[np.float64], after: NDArray[np.float64] | None, d: int) -> go.Figure:
     """EV_k before and after, and of a perfectly isotropic cloud in the d dimensions of the image."""
     figure = go.Figure()
@@ -498,25 +462,7 @@ def _add_line(
     colour: str,
     dash: str = "solid",
     width: float = 2.5,
-    shape: str = "linear",
     **hover: str,
 ) -> None:
-    line = {"color": colour, "dash": dash, "width": width, "shape": shape}
+    line = {"color": colour, "dash": dash, "width": width}
     figure.add_scatter(x=x.tolist(), y=y.tolist(), mode="lines", line=line, name=name, **hover)
-
-
-def cosines_figure(before: Cosines, after: Cosines | None) -> go.Figure:
-    """Shares of random pairs (solid) and of nearest rows (dotted) by their cosine."""
-    figure = go.Figure()
-    middle = (BINS[1:] + BINS[:-1]) / 2
-    for name, shown, colour in (("no transform", before, BEFORE), ("after", after, AFTER)):
-        if shown is None:
-            continue
-        for label, values, dash in (("random pairs", shown.pairs, "solid"), ("nearest row", shown.nearest, "dot")):
-            share = np.histogram(values, BINS)[0] / max(1, len(values))
-            hover = "cosine %{x:.2f}: %{y:.1%}"
-            _add_line(
-                figure, middle, share, f"{label}, {name}", colour=colour, dash=dash, shape="hvh", hovertemplate=hover
-            )
-    axes = {"xaxis_range": [-1, 1], "yaxis_tickformat": ".0%", "yaxis_rangemode": "tozero"}
-    return theme.titled(figure, "cosine", "share", height=300, **axes)

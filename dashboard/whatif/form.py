@@ -11,7 +11,7 @@ import streamlit as st
 from pydantic.fields import FieldInfo
 
 from dashboard.inputs.vectors_form import SAVED_FROM
-from dashboard.shared import address, forms, resources, wording
+from dashboard.shared import forms, resources, wording
 from isoviz import reference
 from isoviz.errors import InputError, StoreError
 from isoviz.parameters import start_values
@@ -98,10 +98,7 @@ def cloud_field(differs: bool, method: str) -> Cloud:
     requested = st.query_params.get(CLOUD, CLOUDS[0])
     key = PREFIX + CLOUD
     if not differs or requested not in CLOUDS:
-        if key in st.session_state:  # left over from the previous run
-            st.query_params.pop(CLOUD, None)
-        elif requested != CLOUDS[0]:
-            address.refuse(CLOUD)
+        st.query_params.pop(CLOUD, None)
         requested = CLOUDS[0]
     if not differs:
         return CLOUDS[0]
@@ -185,7 +182,7 @@ def editor(d: int) -> tuple[Step, ...] | None:
 
 def _heading(entry: dict[str, Any], index: int, count: int) -> None:
     about = chains.catalogue()[entry["slug"]]
-    title = _title(entry)
+    title = about.title
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         st.markdown(f"**{index + 1}. {title}**", width="content")
         st.space("stretch")
@@ -213,16 +210,6 @@ def _heading(entry: dict[str, Any], index: int, count: int) -> None:
                 args=(at,),
                 disabled=disabled,
             )
-
-
-def _title(entry: dict[str, Any]) -> str:
-    """A step's title with the current values of its widgets."""
-    fields = chains.catalogue()[entry["slug"]].Params.model_fields
-    state = {name: st.session_state.get(f"{PREFIX}{entry['id']}_{name}", entry["values"].get(name)) for name in fields}
-    try:
-        return chains.step(entry["slug"], **state).title
-    except InputError:
-        return chains.catalogue()[entry["slug"]].title
 
 
 def _visible_names(fields: Mapping[str, FieldInfo]) -> list[str]:

@@ -9,9 +9,7 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.components.copy_link import copy_link
 from dashboard.components.held_slider import follow_held_sliders
-from dashboard.inputs import vectors_form
 from dashboard.shared import choosing, exported, forms
 from dashboard.whatif import curves, drawing, export_panel, form, waiting
 from dashboard.whatif.drawing import View
@@ -42,8 +40,6 @@ def draw(run: RunRow | None, key: str, part: Cloud | Part = "shown") -> None:
         part: the run's cloud, or the part of the set.
     """
     exported.begin()  # the last chain may have had more figures
-    if st.session_state.pop(vectors_form.ANNOTATED, False):
-        st.rerun()
     try:
         engine = engine_of(key, part)
     except KeyError:  # evicted from the cache since the page was drawn
@@ -54,7 +50,6 @@ def draw(run: RunRow | None, key: str, part: Cloud | Part = "shown") -> None:
         steps = form.editor(engine.train.shape[1])
         if steps is not None:
             with st.container(horizontal=True, gap="small"):
-                copy_link(key=PREFIX + "link")
                 follow_held_sliders(PREFIX + "sticky")
                 with st.popover("As Python", icon=":material/code:"):
                     st.caption("The same numbers in a notebook" + ("." if run else " on this machine."))
@@ -126,8 +121,6 @@ def _follow(view: View, card: Card | None, key: str) -> None:
     drawing.correlations(view)
     if card is None:
         drawing.maps(view, start, answer, first, full)
-    else:
-        drawing.cosines(view, first, full)
     if curve is not None:
         curves.draw(view, key, curve)
     with view.below:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.inputs import set_choice, set_sections, vectors_form
 from dashboard.shared import actions, choosing, forms, job_progress, menu, resources, run_lists, tables, wording
-from dashboard.whatif import form, frontier_panel, panel, upgrade_panel
+from dashboard.whatif import form, frontier_panel, panel
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Started
@@ -69,7 +69,6 @@ def draw_vectors() -> None:
     for note in division.notes:
         st.caption(f":material/info: {wording.plain(note)}")
     st.fragment(panel.draw)(None, key)
-    upgrade_panel.draw(key, division.vectors)
     frontier_panel.draw(key)
     set_sections.draw(key, PREFIX)
 
@@ -175,11 +174,6 @@ def _describe(embeddings: Embeddings) -> None:
     st.caption(wording.plain(" · ".join(parts)) + " · transforms are fitted on train, numbers are of validation")
     for note in facts["notes"]:
         st.caption(f":material/info: {wording.plain(note)}")
-    if facts["kind"] == "regression":
-        st.caption(
-            ":material/info: A regression run: its head gives one number. The refitted head is a ridge regression, and the map is "
-            "coloured by the label; there are no classes."
-        )
 
 
 def _data_fingerprint(run_id: str) -> str:

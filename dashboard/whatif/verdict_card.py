@@ -1,4 +1,4 @@
-"""The verdict of What-if on vectors: one line for each purpose, and a button for each missing file."""
+"""The verdict of What-if on vectors: one line for each purpose."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.inputs import vectors_form
 from dashboard.shared import exported, wording
 from dashboard.shared.exported import ExportedTable
 from dashboard.whatif import sentences as words
@@ -18,7 +17,6 @@ from dashboard.whatif.form import PREFIX
 from dashboard.whatif.sentences import PURPOSES, Purpose
 from isoviz.readouts.division import Division
 from isoviz.readouts.reading import CATALOGUE, Comparison
-from isoviz.vectors import demo_sets
 from isoviz.whatif import chains
 from isoviz.whatif.chains import Step
 from isoviz.whatif.engine import Full, WhatIf, engine_of
@@ -50,13 +48,9 @@ class Card:
         self._dividing = [one for one in self._present if not (one.needs == "labels" and self._crosses)]
         self._checked = f"{chains.write(self._steps)}@{self._key}"
         self._searches = self._vectors.relation == "relevance"
-        facts = self._vectors.facts
-        self._own = facts.get("texts", self._vectors.name) not in demo_sets.TITLES
         with st.container(border=True):
             self._lines: DeltaGenerator = st.empty()
             self._below = st.container()
-            if self._own:
-                self._file_buttons()
 
     def fill(self, full: Full | None) -> None:
         """Draw one line per purpose; without the slow numbers, verdicts are pending."""
@@ -90,8 +84,7 @@ class Card:
                     else "These labels cannot be used: see the note above"
                 )
                 return f":gray[:material/help: **{purpose.title}: cannot tell.** {reason}.]"
-            add = " Add a file." if self._own else ""
-            return f":gray[:material/help: **{purpose.title}: needs {purpose.missing}.**{add}]"
+            return f":gray[:material/help: **{purpose.title}: needs {purpose.missing}.**]"
         if not self._steps:
             return f"**{purpose.title}:** add a transform to get a verdict."
         if verdict is None:
@@ -130,13 +123,3 @@ class Card:
         if st.query_params.get(CHECKED) == self._checked:
             for comparison in self._held_back.values():
                 st.markdown(wording.plain(f"Held back: {words.readout(comparison)}"))
-
-    def _file_buttons(self) -> None:
-        """A button with a file field for each purpose that lacks its annotations."""
-        missing: dict[str, str] = {
-            purpose.needs: purpose.missing
-            for purpose in PURPOSES
-            if purpose not in self._present and not (purpose.needs == "labels" and self._searches)
-        }
-        ids, relation = "id" in self._vectors.columns, self._vectors.relation
-        vectors_form.annotation_buttons(PREFIX, self._key, missing, ids=ids, relation=relation)

@@ -7,7 +7,6 @@ import importlib.util
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -52,18 +51,10 @@ def check_file(out: Path) -> None:
         raise InputError(f"out: '{out}' is a folder; name a file", field="out")
 
 
-def save(rendering: subprocess.CompletedProcess[bytes], out: Path, *, fields: Sequence[str] = ()) -> int:
-    """Write the HTML file that a module has printed, and return the exit code.
-
-    Args:
-        fields: the arguments that it may refuse, with exit code 2 and one line.
-    """
+def save(rendering: subprocess.CompletedProcess[bytes], out: Path) -> int:
+    """Write the HTML file that a module has printed, and return the exit code."""
     if rendering.returncode:
-        told = rendering.stderr.decode(errors="replace")
-        if fields and rendering.returncode == 2:
-            line = told.strip().splitlines()[-1]
-            raise InputError(line, field=next((name for name in fields if line.startswith(f"{name}: ")), None))
-        sys.stderr.write(told)
+        sys.stderr.write(rendering.stderr.decode(errors="replace"))
         return 1
     return write(rendering.stdout, out)
 

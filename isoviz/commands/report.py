@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
 
-from isoviz.commands import dashboard, freeze
+from isoviz.commands import dashboard
 from isoviz.commands.options import StoreOption
 from isoviz.errors import InputError
 from isoviz.operations.operation import argument
@@ -22,7 +22,7 @@ def run(
     ] = None,
     store: StoreOption = None,
 ) -> int:
-    """Write the file that `isoviz freeze` makes of the experiment's page."""
+    """Write the file that *Save as one page* makes of the experiment's page. Starts nothing."""
     dashboard.require("report")
     opened = Store(store)
     if not opened.list(group=experiment, limit=1):
@@ -31,4 +31,12 @@ def run(
     if not target.endswith(".html"):
         raise InputError(f"out: expected a name that ends in .html (got {out})", field="out")
     dashboard.check_file(Path(target))
-    return freeze.write(f"/experiments?experiment={quote(experiment)}", Path(target), opened.url)
+    done = dashboard.render(
+        "export.at_address",
+        f"/experiments?experiment={quote(experiment)}",
+        ISOVIZ_STORE=opened.url,
+        ISOVIZ_RUNNER="off",  # starts no queued runs
+        ISOVIZ_SPARES="off",
+        STREAMLIT_LOGGER_LEVEL="error",  # no warning that no browser is connected
+    )
+    return dashboard.save(done, Path(target))

@@ -10,9 +10,8 @@ from isoviz.commands.output import Answer
 from isoviz.errors import InputError
 from isoviz.operations.check import assignment
 from isoviz.operations.operation import argument
-from isoviz.operations.upgrade import UpgradeRequest, measure
+from isoviz.operations.upgrade import UpgradeRequest, map_file, measure
 from isoviz.statistics.paired_bootstrap import Difference
-from isoviz.whatif.upgrade import map_file
 
 
 class UpgradeOptions(UpgradeRequest):

@@ -205,7 +205,7 @@ def known_in(vector_set: VectorSet | TextSet) -> list[Known]:
 
     named: list[Known] = ["pairs"] if vector_set.pairs is not None else []
     if label_codes(vector_set.columns)[0] is not None:
-        named.insert(0 if vector_set.labels_first else len(named), "labels")
+        named.append("labels")
     return [*named, "none"]
 
 

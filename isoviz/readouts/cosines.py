@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -13,32 +12,8 @@ from isoviz.readouts.image import ROUNDING, Image, among_largest
 from isoviz.statistics.paired_bootstrap import Jackknife, Statistic, Undefined
 
 NEIGHBOURS: Final = 10
-PAIRS: Final = 5_000
 NOISE: Final = 0.99
 """Share of unrelated pairs below the noise floor."""
-BINS: Final = np.linspace(-1, 1, 81)
-"""Edges of the bars of a distribution of cosines."""
-
-
-@dataclass(frozen=True)
-class Cosines:
-    """Cosines of random pairs (p,), and of each row with its nearest other row (m,)."""
-
-    pairs: NDArray[np.float32]
-    nearest: NDArray[np.float32]
-
-
-def distribution(image: Image) -> Cosines:
-    """Draws the same pairs (seed 0) for all images with equally many rows."""
-    directed = np.flatnonzero(image.directed[image.sample])
-    m = len(directed)
-    if m < 2:
-        return Cosines(np.zeros(0, np.float32), np.zeros(0, np.float32))
-    generator = np.random.default_rng(0)
-    first = generator.integers(0, m, PAIRS)
-    second = (first + generator.integers(1, m, PAIRS)) % m
-    nearest = image.others[np.ix_(directed, directed)].max(axis=1)
-    return Cosines(image.cosines[directed[first], directed[second]], nearest)
 
 
 def measure(image: Image) -> dict[str, Statistic]:

@@ -331,7 +331,7 @@ def _pairs(vectors: VectorSet, part: Part) -> Division:
     rated = RatedPairs(inverse[: len(chosen_pairs)], inverse[len(chosen_pairs) :], every_score[chosen_pairs])
     labels, notes = _labels(vectors.columns, rows)
     notes = (*_zero_pairs(vectors, len(left)), *notes)
-    annotations = Annotations(pairs=rated, labels=labels, labels_first=vectors.labels_first)
+    annotations = Annotations(pairs=rated, labels=labels)
     return Division(vectors, fit, rows, annotations, words, notes=notes)
 
 

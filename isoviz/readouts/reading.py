@@ -128,7 +128,6 @@ class Annotations:
 
     Attributes:
         notes: sentences on what was left out, and why.
-        labels_first: labels come before pairs, because they are newer.
     """
 
     pairs: RatedPairs | None = None
@@ -136,16 +135,14 @@ class Annotations:
     labels: Labels | None = None
     head: HeadRows | None = None
     notes: tuple[str, ...] = ()
-    labels_first: bool = False
 
     @property
     def needs(self) -> tuple[Needs, ...]:
-        """Annotations present, the most informative first unless labels are newer. A run is judged by its head alone."""
+        """Annotations present, the most informative first. A run is judged by its head alone."""
         if self.head is not None:
             return ("head",)
         by_name: dict[Needs, object] = {"queries": self.queries, "pairs": self.pairs, "labels": self.labels}
         present = [name for name, value in by_name.items() if value is not None]
-        present.sort(key=lambda name: name != "labels" if self.labels_first else 0)
         return (*present, "nothing")
 
     def title_of(self, readout: ReadOut) -> str:

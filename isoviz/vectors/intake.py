@@ -30,7 +30,6 @@ class ImportRequest:
         linked: columns of `relations`: `query`, `document` or `relevance` → its name.
         name: title on pages; empty for the file's name.
         skip_bad: leave out rows without a readable vector.
-        base: key of a stored set that gets the labels of `beside` or the pairs of `relations`; there is no `file` then.
     """
 
     kind: Kind = "either"
@@ -43,7 +42,6 @@ class ImportRequest:
     linked: dict[str, str | None] = field(default_factory=dict)
     name: str = ""
     skip_bad: bool = False
-    base: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,14 +96,7 @@ def _imported(request: ImportRequest) -> SetSummary:
     further |= {"questions": request.questions, "asked": request.asked}
     if columns.points is not None and stores.is_store(file):
         file = stores.with_options(file, column=columns.points)
-    if request.base:
-        try:
-            base = sets.load_any(request.base)
-        except KeyError:
-            gone = "vectors: this set is no longer on this server"
-            raise InputError(gone, field="vectors", advice="Load it again.") from None
-        content = reading.annotated(base, request.beside, request.relations, columns.label)
-    elif request.kind == "texts":
+    if request.kind == "texts":
         content = reading.read_texts(file, columns, **further)
     else:
         read = reading.read if request.kind == "vectors" else reading.read_either

@@ -309,9 +309,7 @@ def _with_pairs(content: Content, relations: str | Path | pairs.Relevance | None
     rated, relation, notes = pairs.read(relations, columns)
     for note in notes:
         warnings.warn(f"pairs: {note}", stacklevel=2)
-    return replace(
-        content, columns=columns, pairs=rated, relation=relation, labels_first=False, notes=(*content.notes, *notes)
-    )
+    return replace(content, columns=columns, pairs=rated, relation=relation, notes=(*content.notes, *notes))
 
 
 def array(name: str, column: str | None = None, field: str = "vectors", skip_bad: bool = False) -> NDArray[Any]:
@@ -403,36 +401,6 @@ def _checked_texts(row_data: pd.DataFrame, name: str, field: str) -> TextSet:
     if len(row_data) > MOST_TEXTS:
         raise InputError.at(field, f"{len(row_data):,} texts; at most {MOST_TEXTS:,} are encoded")
     return TextSet(row_data, name)
-
-
-def annotated(
-    content: TextSet | VectorSet,
-    labels: str | Path | None = None,
-    relations: str | Path | pairs.Relevance | None = None,
-    column: str | None = None,
-) -> TextSet | VectorSet:
-    """A set with the labels or the pairs of further files; pairs replace those it has. The newest come first.
-
-    Without an id column, the rows are numbered from 1.
-
-    Args:
-        labels: a table with a column `label`, and `id`s or one row per vector in the same order.
-        relations: see `read`.
-        column: the column of labels, if it has another name.
-
-    Raises:
-        InputError: the file does not fit the set (field `labels` or `pairs`).
-    """
-    row_data = content.columns.copy()
-    if "id" not in row_data:
-        row_data = searches.numbered(row_data)
-    if labels is not None:
-        joined = _joined(row_data, labels, Columns(label=column), "labels")
-        if "label" not in joined:
-            raise no_labels(labels)
-        row_data["label"] = joined["label"]
-    labels_first = content.pairs is not None and (labels is not None or content.labels_first)
-    return _with_pairs(replace(content, columns=row_data, labels_first=labels_first), relations)
 
 
 def no_labels(name: str | Path) -> InputError:

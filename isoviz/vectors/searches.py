@@ -67,7 +67,7 @@ def joined(documents: Content, questions: Content, relevance: str | Path | pairs
     if relation != "relevance":
         raise InputError.at("pairs", "expected columns query, document, relevance")
     notes = tuple(dict.fromkeys((*documents.notes, *questions.notes, *notes)))
-    every = replace(documents, columns=columns, pairs=rated, relation=relation, labels_first=False, notes=notes)
+    every = replace(documents, columns=columns, pairs=rated, relation=relation, notes=notes)
     if isinstance(every, VectorSet) and isinstance(documents, VectorSet) and isinstance(questions, VectorSet):
         if documents.d != questions.d:
             raise InputError.at("queries", f"{questions.d} dimensions, where the documents have {documents.d}")

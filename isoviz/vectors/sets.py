@@ -47,7 +47,6 @@ class VectorSet:
         relation: what `pairs` holds.
         name: title on pages.
         facts: origin of the vectors: for encoded texts, the model, pooling and prompt.
-        labels_first: the labels were added after the pairs, so pages answer by them first.
         notes: what was left out when the files were read, in sentences.
     """
 
@@ -57,7 +56,6 @@ class VectorSet:
     relation: Relation | None = None
     name: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    labels_first: bool = False
     notes: tuple[str, ...] = ()
 
     @property
@@ -79,7 +77,7 @@ class VectorSet:
             digest.update(block.tobytes())
         for table in (self.columns, self.pairs):
             digest.update(b"none" if table is None else _fingerprint(table))
-        digest.update((str(self.relation) + " labels first" * self.labels_first).encode())
+        digest.update(str(self.relation).encode())
         return digest.hexdigest()[:32]
 
 
@@ -90,14 +88,13 @@ class TextSet:
     Attributes:
         columns: n rows with `text`, and any of `id`, `label` and `group`.
         name: title on pages.
-        pairs, relation, labels_first, notes: as in a `VectorSet`.
+        pairs, relation, notes: as in a `VectorSet`.
     """
 
     columns: pd.DataFrame
     name: str = ""
     pairs: pd.DataFrame | None = None
     relation: Relation | None = None
-    labels_first: bool = False
     notes: tuple[str, ...] = ()
 
     @property
@@ -121,9 +118,7 @@ class TextSet:
         """Thirty-two hex digits of the content, without the name."""
         digest = hashlib.sha256(f"texts {_FORMAT} ".encode() + _fingerprint(self.columns))
         if self.pairs is not None:
-            digest.update(
-                _fingerprint(self.pairs) + (str(self.relation) + " labels first" * self.labels_first).encode()
-            )
+            digest.update(_fingerprint(self.pairs) + str(self.relation).encode())
         return digest.hexdigest()[:32]
 
 
@@ -145,7 +140,7 @@ def keep(vectors: VectorSet | TextSet) -> str:
 def stored(vectors: VectorSet | TextSet) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The facts and arrays that store a set; also for a job that publishes it under another key."""
     facts: dict[str, Any] = {"format": _FORMAT, "name": vectors.name, "n": vectors.n, "columns": list(vectors.columns)}
-    facts |= {"relation": vectors.relation, "labels_first": vectors.labels_first, "notes": list(vectors.notes)}
+    facts |= {"relation": vectors.relation, "notes": list(vectors.notes)}
     content = {"columns": packed(vectors.columns)}
     if vectors.pairs is not None:
         content["pairs"] = packed(vectors.pairs)
@@ -181,7 +176,7 @@ def load_any(key: str) -> VectorSet | TextSet:
     from safetensors import SafetensorError, safe_open
 
     facts, path = result.facts, result.folder / ARRAYS
-    last = facts.get("labels_first", False), tuple(facts.get("notes", ()))
+    notes = tuple(facts.get("notes", ()))
     try:
         with safe_open(path, framework="np") as file:
             names = set(file.keys())
@@ -195,7 +190,7 @@ def load_any(key: str) -> VectorSet | TextSet:
     except (OSError, SafetensorError):  # just removed
         raise KeyError(key) from None
     if facts["what"] == "texts":
-        return TextSet(tables["columns"], facts["name"], tables.get("pairs"), facts.get("relation"), *last)
+        return TextSet(tables["columns"], facts["name"], tables.get("pairs"), facts.get("relation"), notes)
     if points is None:
         points = _reread(key, facts)
     return VectorSet(
@@ -205,7 +200,7 @@ def load_any(key: str) -> VectorSet | TextSet:
         facts["relation"],
         facts["name"],
         facts.get("facts", {}),
-        *last,
+        notes,
     )
 
 

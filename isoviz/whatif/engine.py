@@ -31,7 +31,6 @@ from isoviz.posthoc.export import require_affine
 from isoviz.posthoc.factored import FactoredCloud
 from isoviz.posthoc.groups import Groups
 from isoviz.readouts import cosines, labels, reading
-from isoviz.readouts.cosines import Cosines
 from isoviz.readouts.division import Division, Part, divide
 from isoviz.readouts.isotropy import Isotropy
 from isoviz.readouts.reading import Comparison
@@ -120,7 +119,6 @@ class Full:
         map_shares: their shares of the variance.
         crossed: of a small labelled set: a probe and neighbours against no transform, cross-validated over all labelled rows.
         overlap: of a set: share of nearest neighbours that stay, with its interval.
-        cosines: of a set: cosines of random pairs and neighbours.
     """
 
     comparisons: Sequence[Comparison]
@@ -131,7 +129,6 @@ class Full:
     map_shares: tuple[float, float] = (0.0, 0.0)
     crossed: Sequence[Comparison] = ()
     overlap: Difference | None = None
-    cosines: Cosines | None = field(repr=False, default=None)
 
     def difference(self, slug: str) -> Difference:
         """One read-out against no transform."""
@@ -353,9 +350,7 @@ class WhatIf:
         crossed = (yield from self._crossed(steps)) if steps else []
         yield
         overlap = paired_bootstrap.interval(cosines.overlap(image_of(self.image(())), image))
-        yield
-        distribution = cosines.distribution(image)
-        return Full(comparisons, slow, crossed=crossed, overlap=overlap, cosines=distribution)
+        return Full(comparisons, slow, crossed=crossed, overlap=overlap)
 
     def _crossed(self, steps: Sequence[Step]) -> Generator[None, None, list[Comparison]]:
         labelled = self.source.crossed if isinstance(self.source, Division) else None

@@ -36,13 +36,11 @@ class TextsRequest:
         texts: the slug of a demo set, or the key of stored texts.
         model: see `isoviz.exploring.encoders`.
         layer: layer whose tokens are averaged; None for the model's own sentence vectors, or its last layer if it has none.
-        halves: cut each text in two, which makes pairs (`isoviz.vectors.halves`).
     """
 
     texts: str
     model: str = MODEL
     layer: int | None = None
-    halves: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """JSON form, including the model's version: its commit on the hub, or its weights, tokenizer and modules."""
@@ -50,7 +48,6 @@ class TextsRequest:
         content: dict[str, Any] = {"weights": source.fingerprint, "reading": reading_files(source)}
         if source.revision is not None:  # known even before the download
             content = {"revision": source.revision}
-        content |= {"halves": True} if self.halves else {}
         return {"texts": self.texts, "model": self.model, "layer": self.layer, **content}
 
 
@@ -65,8 +62,6 @@ def compute(
     request: TextsRequest, report: Callable[[int, int, str], None]
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Facts and arrays of the vectors."""
-    from isoviz.vectors import halves
-
     if request.texts in demo_sets.TITLES:
         text_set: vectors.TextSet | VectorSet = demo_sets.read(request.texts)
     else:
@@ -74,11 +69,9 @@ def compute(
             text_set = vectors.load_any(request.texts)
         except KeyError:
             raise InputError("texts: these texts are no longer on this server", field="texts") from None
-    if request.halves:
-        text_set = halves.halved(text_set)
-    elif isinstance(text_set, vectors.TextSet) and (empty := text_set.n - (filled := text_set.without_empty()).n):
+    if isinstance(text_set, vectors.TextSet) and (empty := text_set.n - (filled := text_set.without_empty()).n):
         text_set = replace(filled, name=f"{text_set.name}, without {empty:,} empty texts")
-    facts = {"texts": request.texts, **({"related": halves.ASSUMES} if request.halves else {})}
+    facts: dict[str, Any] = {"texts": request.texts}
     return stored(encoded(text_set, request.model, request.layer, report, **facts))
 
 
@@ -136,12 +129,12 @@ def encoded(
     if layer is None:
         facts["milliseconds"] = round(1000 * (time.perf_counter() - began) / len(columns), 3)
     kept = text_set.pairs, text_set.relation, text_set.name
-    return VectorSet(points, columns, *kept, facts, text_set.labels_first, text_set.notes)
+    return VectorSet(points, columns, *kept, facts, text_set.notes)
 
 
 def _work(job: Job) -> None:
     asked = job.request
-    request = TextsRequest(asked["texts"], asked["model"], asked["layer"], asked.get("halves", False))
+    request = TextsRequest(asked["texts"], asked["model"], asked["layer"])
     job.publish(*compute(request, job.report))
 
 

@@ -49,12 +49,6 @@ PLACES = """() => {
 """Each point of the map and where plotly's axes have it on the screen."""
 
 
-SAID = """status => {
-  globalThis.said = [];
-  new MutationObserver(() => said.push(status.textContent)).observe(status, { childList: true, characterData: true, subtree: true });
-}"""
-
-
 @pytest.fixture(autouse=True)
 def _a_view(server: Server) -> None:
     """The server has the view of the bundled model already."""
@@ -84,19 +78,13 @@ def draw_around(page: Page) -> None:
 
 
 @pytest.mark.nightly
-def test_a_saved_page_draws_the_map_the_matrix_and_every_layer(
-    server: Server, open_tab: OpenTab, tmp_path: Path
-) -> None:
+def test_a_saved_page_draws_the_map_and_the_matrix(server: Server, open_tab: OpenTab, tmp_path: Path) -> None:
     query = f"explore_rows={ROWS}&explore_pooling=mean&explore_large=map"
     page = open_tab(f"{server.url}/explore?{query}", width=1440)
     area_of(page)
     path = tmp_path / "saved.html"
-    for name in ("Include the vectors", "All 5 layers"):
-        toggle = page.locator("label").filter(has_text=name)
-        expect(toggle.locator("input")).to_be_enabled()
-        toggle.click()
-        expect(toggle.locator("input")).to_be_checked()
-    becomes(page, lambda: '"layer": 0' in save_page(page, path), True)
+    page.locator("label").filter(has_text="Include the vectors").click()
+    becomes(page, lambda: '"npy"' in save_page(page, path), True)
     file = open_tab(path.as_uri(), dark=True, width=390, offline=True)
     view = results.find(keep_view(ROWS))
     assert view is not None
@@ -107,12 +95,8 @@ def test_a_saved_page_draws_the_map_the_matrix_and_every_layer(
     readout = (order[20], order[3], f"{cells[20, 3] / 255:.2f}")
     becomes(file, lambda: hovered(file.locator(".ivz-cloud"), 20, 3, 128), readout)
     isoscore = "vectors.opened && vectors.cloud.numbers().isoscore?.value"
-    layers = file.get_by_role("combobox", name="Layer")
-    expect(layers).to_have_value("4")
-    for layer in (4, 2):
-        layers.select_option(f"layer {layer}")
-        expected = metrics.isoscore(view.points(layer, "mean").astype(float))
-        becomes(file, lambda: file.evaluate(isoscore), pytest.approx(expected, rel=1e-6))
+    expected = metrics.isoscore(view.points(4, "mean").astype(float))
+    becomes(file, lambda: file.evaluate(isoscore), pytest.approx(expected, rel=1e-6))
     cancel = file.locator("#vectors .ivv-progress button")
     expect(cancel).to_have_css("display", "none")  # afterwards there is nothing to drop
     assert fits(file)
@@ -168,10 +152,6 @@ def test_lasso_own_sentence_address_and_files(server: Server, open_tab: OpenTab,
     expect(page.get_by_text("Nearest to your sentences")).to_be_visible(timeout=LONG)
     expect(page.locator(".ivz-map-plot .scatterlayer .textpoint")).to_have_count(2)  # over the map, with their names
     expect(page.get_by_text(summary)).to_be_visible()  # the selection is still there
-
-    page.locator(".ivz-link [role=status]").evaluate(SAID)  # some seconds later it says nothing again
-    page.get_by_role("button", name="Copy link").click()
-    page.wait_for_function("address => said.includes('Copied.') || said.includes(address)", arg=page.url)
 
     page.get_by_role("button", name="Clear", exact=True).click()
     expect(selected).to_have_count(0)

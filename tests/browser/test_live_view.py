@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 
 from dashboard.components import HERE
 from isoviz.events import Stopped
-from tests.browser.conftest import BRIGHTNESS, PATIENCE, OpenTab, Server, becomes, hovered, stable
+from tests.browser.conftest import PATIENCE, OpenTab, Server, becomes, hovered, stable
 from tests.story import Story
 
 
@@ -193,53 +193,6 @@ def test_user_names_are_never_html(server: Server, open_tab: OpenTab) -> None:
         assert page.evaluate("() => window.hit") is None
 
 
-@pytest.mark.nightly
-def test_charts_and_matrix_follow_the_theme(server: Server, open_tab: OpenTab) -> None:
-    run = Story(server.store).begin().walk(1, 3)
-    page = open_tab(f"{server.url}/live?run={run.id}", dark=True)
-    wait_for_points(page, "loss", "total loss", 3)
-    canvas = page.locator(".ivz-matrix canvas")
-    expect(canvas).to_have_attribute("aria-label", re.compile("48 dimensions"))
-    brightness = (
-        "colour => { const [r, g, b] = (colour.match(/[\\d.]+/g) ?? [0, 0, 0]).map(Number);"
-        " return (0.3 * r + 0.6 * g + 0.1 * b) / 255 }"
-    )
-    text = plot(page, "loss").locator(".xtick text").first
-    fill = "node => getComputedStyle(node).fill"
-    for dark in (True, False):
-        page.emulate_media(color_scheme="dark" if dark else "light")
-        becomes(page, lambda: page.evaluate(brightness, text.evaluate(fill)) > 0.7, dark)
-        # weak correlations look like the page behind them
-        becomes(page, lambda: canvas.evaluate(BRIGHTNESS) < 0.5, dark)
-
-
-def with_module(open_tab: OpenTab, file: str, names: str) -> Page:
-    """An empty page with a module of the components, whose names are in `window.module`."""
-    page = open_tab("about:blank")
-    script = (Path(HERE) / file).read_text(encoding="utf-8")
-    page.add_script_tag(content=f"{script}\nwindow.module = {{ {names} }};", type="module")
-    page.wait_for_function("() => window.module")
-    return page
-
-
-def test_folding_drops_what_a_resume_made_void(open_tab: OpenTab) -> None:
-    folded = with_module(open_tab, "fold.js", "emptyRun, fold, byEpoch").evaluate(
-        """() => {
-            const { emptyRun, fold, byEpoch } = window.module;
-            const step = (seq, n) => [seq, { kind: "stepped", step: n, losses: { task: n } }];
-            const seen = (seq, n, epoch) => [seq, { kind: "measured", step: n, epoch }];
-            const run = emptyRun();
-            fold(run, [[1, { kind: "started", first_step: 0 }], seen(2, 0, 0), step(3, 1), step(4, 2), seen(5, 2, 1)]);
-            fold(run, [step(6, 3), seen(7, 4, 2)]);
-            fold(run, [step(6, 3), [8, { kind: "failed" }], [9, { kind: "entered", phase: "loading" }]]);
-            const ended = run.ending;
-            fold(run, [[10, { kind: "started", first_step: 2 }], [11, { kind: "resumed", step: 2 }], step(12, 3)]);
-            return [run.steps.map(s => s.step), byEpoch(run.measured).map(([e, m]) => [e, m.seq]), ended, run.cursor];
-        }"""
-    )
-    assert folded == [[1, 2, 3], [[0, 2], [1, 5]], None, 12]
-
-
 def test_names_in_a_files_cells_are_no_formulas(open_tab: OpenTab) -> None:
     """As `test_csv_disarms_formulas` of the tables that Python writes."""
     unseen = (
@@ -270,23 +223,3 @@ def test_names_in_a_files_cells_are_no_formulas(open_tab: OpenTab) -> None:
         cell = body[0].removeprefix('"')
         assert cell.startswith(f"{name[:2]}'" if name[0] == "x" else f"'{name}"), (name, text)
         assert text.endswith("1,-0.5")  # numbers stay numbers
-
-
-def test_a_view_that_is_mounted_again_shows_nothing_twice(open_tab: OpenTab) -> None:
-    seen = with_module(open_tab, "look.js", "mount").evaluate(
-        """() => {
-            const { mount } = window.module;
-            const parentElement = document.createElement("div");
-            parentElement.innerHTML = "<p>grid:</p>";
-            const create = (element) => {
-              element.querySelector("p").append(" figure");
-              return { show() {}, close() {} };
-            };
-            const close = mount({ data: {}, parentElement }, create);
-            const before = parentElement.textContent;
-            close();
-            mount({ data: {}, parentElement }, create);
-            return [before, parentElement.textContent];
-        }"""
-    )
-    assert seen == ["grid: figure", "grid: figure"]

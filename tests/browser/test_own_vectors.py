@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 import zipfile
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -23,8 +22,6 @@ from playwright.sync_api import Browser, Page, expect
 
 import isoviz
 from dashboard.components.lab import source as lab_source
-from dashboard.components.lessons import source as lessons
-from dashboard.components.playground import source
 from dashboard.export import standalone
 from factory import static_encoder
 from isoviz import metrics
@@ -267,19 +264,6 @@ def test_a_hard_cloud_has_the_engines_numbers_or_a_dash_with_the_reason(lab: Pag
     becomes(lab, lambda: set(rows.evaluate_all(dashes)) - {"i1", "i2"}, undefined)  # the table is painted a frame later
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("eleven rows", "with 10 neighbours it needs at least 12 distinct rows, got 11."),
-        ("constant", "all rows are equal."),
-    ],
-)
-def test_neighbours_that_cannot_change_give_no_frontier(lab: Page, tmp_path: Path, name: str, words: str) -> None:
-    drop(lab, npy(tmp_path / "own", HARD[name]))
-    lab.get_by_role("button", name="Compute the frontier").click()
-    expect(lab.locator(".ivv-compression")).to_contain_text(f"Undefined: {words}")
-
-
 def test_wide_vectors_have_all_numbers(lab: Page, tmp_path: Path) -> None:
     points = np.random.default_rng(6).normal(size=(60, 2_100)) * np.linspace(2, 0.3, 2_100)
     found = drop(lab, npy(tmp_path / "own", points.astype(np.float32)))
@@ -287,18 +271,6 @@ def test_wide_vectors_have_all_numbers(lab: Page, tmp_path: Path) -> None:
     close(found["before"], of_a_set(points.astype(np.float32)))
     assert sorted(found["order"]) == list(range(2_100))
     expect(lab.locator(".ivv .ivp-plot-rho .ivp-legend")).to_contain_text("1 of 3 dimensions is shown")
-
-
-@pytest.mark.parametrize("write", ["headless", "npy"])
-def test_numeric_labels_beside_vectors_are_labels(lab: Page, tmp_path: Path, points: np.ndarray, write: str) -> None:
-    labels = np.arange(ROWS) % 3
-    path = tmp_path / {"headless": "kinds.tsv", "npy": "kinds.npy"}[write]
-    if write == "npy":
-        np.save(path, labels)
-    else:
-        path.write_text("\n".join(map(str, labels)), encoding="utf-8")
-    found = drop(lab, npy(tmp_path / "own", points), path)
-    assert found["problem"] is None and found["opened"]["columns"]["label"][:4] == ["0", "1", "2", "0"]
 
 
 def test_a_later_file_replaces_one_that_is_still_read_or_computed(lab: Page) -> None:
@@ -324,15 +296,6 @@ def test_a_later_file_replaces_one_that_is_still_read_or_computed(lab: Page) -> 
         [base64.b64encode(saved(points.astype(np.float32))).decode() for points in (first, last)],
     )
     assert expected[:2] == ["two.npy", True] and quick == expected and during == expected
-
-
-@pytest.mark.parametrize(
-    "script", [lab_source.engine(), f"{source.script()}\n{lessons.script()}\n{lab_source.script()}"]
-)
-def test_no_name_of_one_file_hides_that_of_another(script: str) -> None:
-    own = "\n".join(line for line in script.splitlines() if len(line) < 5_000)  # libraries and texts
-    names = re.findall(r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)", own, re.MULTILINE)
-    assert len(names) > 100 and {name: count for name, count in Counter(names).items() if count > 1} == {}
 
 
 def test_the_ruler_without_labels_is_the_engines(lab: Page, tmp_path: Path, points: np.ndarray) -> None:

@@ -144,24 +144,6 @@ def test_transforms_show_before_and_after_and_can_be_removed(opened: OpenTab, fi
     expect(page.get_by_role("img", name="After the transforms")).to_be_hidden()
 
 
-def test_a_phone(opened: OpenTab, file: str) -> None:
-    touch = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-    page = opened(f"{file}#playground", dark=True, **touch)
-    assert fits(page)
-    page.get_by_role("button", name="Rogue dimension").tap()
-    settled(page)
-    becomes(page, lambda: number(page, "isoscore") < 0.5, True)
-    field = page.get_by_label("Clusters")
-    field.scroll_into_view_if_needed()
-    box = field.bounding_box()
-    assert box is not None
-    page.touchscreen.tap(box["x"] + box["width"] * 0.6, box["y"] + box["height"] / 2)
-    becomes(page, lambda: page.evaluate("globalThis.playground.state().clusters") > 3, True)
-    assert fits(page)
-    cloud = page.locator(".ivp-canvas").first.bounding_box()
-    assert cloud is not None and 0 <= cloud["y"] < 100  # it stays visible beside the sliders
-
-
 def test_the_page_of_the_app(server: Server, open_tab: OpenTab) -> None:
     page = open_tab(f"{server.url}/playground#d=20&n=150&shift=1.5", dark=True)
     expect(page.get_by_label("Mean shift")).to_be_visible()

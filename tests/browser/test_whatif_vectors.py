@@ -46,7 +46,6 @@ def test_a_newcomer_learns_whether_whitening_helps(server: Server, open_tab: Ope
     expect(page.get_by_text(re.compile("^Classifier: (cannot tell|do not whiten|whiten|no difference)"))).to_be_visible(
         timeout=LONG
     )
-    expect(page.get_by_role("button", name="Add scored pairs")).to_be_visible()
     verdict = page.get_by_text(re.compile("Cross-validated over all 60 labelled rows: Linear probe"))
     expect(verdict).to_be_visible(timeout=LONG)
     expect(verdict).to_contain_text(re.compile(r"95 % interval|the same in every resample"))

@@ -125,8 +125,6 @@ LINES = {
     "lessons --out {box}/nowhere/lessons.html": "--out: there is no folder",
     "page --out {box}/page.html --beside {box}/labels.csv": "--beside: only with --embeddings",
     "page --out {box}/page.html --embeddings {box}/dev.npy --label-column topic": "--label-column: an array file has no columns",
-    "freeze": "URL",
-    "freeze /explore": "--out",
     "mcp --allow-everything": "--allow-everything",
     "mcp --store": "--store",
     "fly": "invalid choice: 'fly'",

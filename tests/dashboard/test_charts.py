@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.shared import charts, measures, tables, theme
+from dashboard.shared import charts, tables, theme
 from isoviz import metrics
 from tests.dashboard.made_up import config, result, row
 
@@ -31,13 +31,6 @@ def test_tradeoff_has_one_mark_per_run_and_colour_by_parameter() -> None:
     assert plain.marker.color == theme.method_colour("baseline") and [data[4] for data in plain.customdata] == ["r4"]
     assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (-1, 1)
     assert figure.layout.uirevision
-
-
-def test_nothing_is_invented_for_a_single_value() -> None:
-    one = tables.points(tables.runs_frame(RUNS[2:]), "accuracy", "isoscore_star", "lam")  # λ = 1 and the baseline
-    figure = charts.tradeoff(one, "accuracy", STAR, "Strength λ")
-    assert figure.layout.coloraxis.showscale is False
-    assert figure.data[0].marker.color == theme.method_colour("istar")
 
 
 def test_a_scale_has_zero_in_its_middle_only_where_values_are_negative() -> None:
@@ -73,17 +66,6 @@ def test_the_map_has_a_cell_for_each_pair_that_ran_and_no_other() -> None:
     assert (list(cells.x), list(cells.y)) == (["−1", "1"], ["0.2", "0.8"])
     assert [list(line) for line in cells.z] == [[-0.25, 0.25], [None, 0.25]]
     assert cells.text[0][0] == "−0.250<br>n = 2" and cells.text[1][0] == ""
-
-
-def test_axes_are_of_any_metric_with_its_words_and_scale() -> None:
-    frame = tables.runs_frame(RUNS)
-    for metric in map(metrics.get, ("isoscore", "effective_rank", "i1")):
-        points = tables.points(frame, "accuracy", metric.slug, "lam")
-        axis = charts.tradeoff(points, "accuracy", metric, "λ").layout.xaxis
-        assert (axis.title.text, axis.type) == (measures.with_cloud(metric), metric.axis)
-        assert points["isotropy"].tolist() == frame[metric.slug].dropna().tolist()
-        beside = charts.against_parameter(points, "accuracy", metric, "λ", of_isotropy=True).layout.yaxis
-        assert (beside.title.text, beside.type) == (measures.with_cloud(metric), metric.axis)
 
 
 def test_sweep_draws_means_runs_and_the_baselines_level() -> None:

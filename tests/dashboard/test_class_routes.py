@@ -18,7 +18,6 @@ from dashboard.shared import resources, visitor
 from isoviz.access.allowed_hosts import READ_ONLY, AllowedHosts
 from isoviz.access.visitors import OPERATOR, Role, Visitor
 from isoviz.lessons.classes import Classes
-from tests.lessons.test_lessons import GOOD
 
 ADA = "a" * 32
 OPENING = {"lesson": "clusters"}
@@ -139,18 +138,6 @@ def test_the_code_of_an_open_class_makes_a_viewer_until_it_ends(tmp_path: Path) 
     assert again.status_code == 401 and "set-cookie" not in again.headers
 
 
-def test_a_full_link_replaces_the_sign_in_of_a_class(tmp_path: Path) -> None:
-    is_open = [True]
-    sign_in = visitor.ByLink(lambda: tmp_path, "c", class_is_open=lambda code: is_open[0])
-    cookie = sign_in.admit_student("ABCDE")
-    assert cookie is not None
-    longer = sign_in.admit(sign_in.links().secrets[Role.RUNNER], {"c": cookie})
-    is_open[0] = False
-    assert longer is not None and sign_in.visitor({"c": cookie}) is None
-    person = sign_in.visitor({"c": longer})
-    assert person is not None and person.role is Role.RUNNER
-
-
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
@@ -171,14 +158,3 @@ def test_bad_bodies_are_refused_with_one_line(body: str, status: int, message: s
     assert "\n" not in answer.text.strip()
     key = {class_routes.KEY_HEADER: session["key"]}
     assert client.get(f"/isoviz/classes/{session['code']}", headers=key).json()["guesses"] == {}
-
-
-def test_your_own_lessons_work_in_a_class(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("ISOVIZ_HOME", str(tmp_path))
-    (tmp_path / "lessons").mkdir()
-    (tmp_path / "lessons" / "mine.toml").write_text(GOOD)
-    client = client_of()
-    session = client.post("/isoviz/classes", json={"lesson": "mine"}).json()
-    sent = client.post(f"/isoviz/classes/{session['code']}", json=GUESS | {"lesson": "mine"})
-    assert sent.status_code == 200
-    assert client.post("/isoviz/classes", json={"lesson": "yours"}).status_code == 400

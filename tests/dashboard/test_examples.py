@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shared import choosing, examples
-from isoviz import studies
 from isoviz.config import RunConfig
 from isoviz.exploring import results
 from isoviz.exploring.request import ViewRequest
-from isoviz.runs.examples import METHODS, SWEEP, opened
+from isoviz.runs.examples import METHODS, opened
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import texts
@@ -47,14 +45,6 @@ def test_the_address_hides_them_from_the_start(open_page: OpenPage, page: str) -
     assert "Example:" not in texts(app) + " ".join(frames(app))
 
 
-def test_the_switch_hides_them(open_page: OpenPage) -> None:
-    app = open_page("home")
-    app.toggle(examples.KEY).set_value(False).run()
-    assert not app.exception and "No run yet" in texts(app)
-    app.toggle(examples.KEY).set_value(True).run()
-    assert "Example runs" in [element.value for element in app.header]
-
-
 def test_your_own_runs_come_first_everywhere(open_page: OpenPage, store: Store) -> None:
     store.create([RunConfig.checked(model="demo/tiny-bert", task="demo/acceptability")], group="mine", name="my run")
     home, results_page, live = open_page("home"), open_page("results"), open_page("live")
@@ -65,36 +55,6 @@ def test_your_own_runs_come_first_everywhere(open_page: OpenPage, store: Store) 
     assert examples.BADGE not in texts(live)
 
 
-def facets(*lines: tuple[str, bool]) -> pd.DataFrame:
-    return pd.DataFrame(lines, columns=["group", "example"])
-
-
-def test_the_experiments_on_offer() -> None:
-    shipped = [(METHODS, True), (SWEEP, True)]
-    assert choosing.group_options(facets(*shipped), SWEEP) == [SWEEP, METHODS]
-    assert choosing.group_options(facets(("mine", False), ("", False), *shipped), SWEEP) == [
-        "all",
-        "mine",
-        SWEEP,
-        METHODS,
-    ]
-    assert choosing.group_options(facets(), METHODS) == ["all"]
-
-
-def test_all_runs_are_all_but_the_examples() -> None:
-    lines = facets(("mine", False), (METHODS, True))
-    assert (
-        list(choosing.within(lines, choosing.ALL)["group"]) == list(choosing.within(lines, None)["group"]) == ["mine"]
-    )
-    assert list(choosing.within(lines, METHODS)["group"]) == [METHODS]
-
-
-def test_an_example_experiment_offers_no_more_seeds(open_page: OpenPage) -> None:
-    app = open_page("experiments", experiment=SWEEP)
-    assert not app.exception and SWEEP in texts(app).replace("\\", "")
-    assert "experiment_more" not in [element.key for element in app.button]
-
-
 def test_the_view_that_ships_is_the_one_that_explore_asks_for_at_first() -> None:
     key = examples.view_of(ViewRequest("demo/tiny-bert", "demo/acceptability"))
     assert key is not None
@@ -103,22 +63,3 @@ def test_the_view_that_ships_is_the_one_that_explore_asks_for_at_first() -> None
     for pooling in view.poolings:
         assert all(len(view.table(pooling)) == view.stored_points(layer, pooling) for layer in range(view.depth + 1))
     assert examples.view_of(ViewRequest("demo/tiny-bert", "demo/sentiment")) is None
-
-
-def test_recorded_results_of_studies_can_be_read() -> None:
-    from dashboard.papers import records
-
-    shipped = opened()
-    assert shipped is not None
-    read = records.recorded(shipped.folder / "studies")
-    assert sorted(one.provenance.study for one in read) == sorted(shipped.about["studies"])
-    assert {one.provenance.scale for one in read} == {"quick"}
-    ids = {row.id for row in shipped.list()}
-    assert all(set(one.runs) <= ids and len(one.runs) == one.planned for one in read)
-
-
-def test_every_table_and_figure_has_a_recorded_example() -> None:
-    from dashboard.papers import records
-
-    for one in studies.listed():
-        assert any(record.origin == "example" for record in records.shipped(one.study)), one.slug

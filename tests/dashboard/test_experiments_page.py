@@ -14,15 +14,6 @@ def experiment(store: Store, name: str = "λ & friends") -> None:
         finish(store, config("istar", seed, {"lam": 1}), 0.75, 0.5, group=name)
 
 
-def test_an_empty_store_offers_the_next_step(open_page: OpenPage) -> None:
-    page = open_page("experiments")
-    assert not page.exception and "No experiment yet" in texts(page)
-    assert [link.value for link in page.page_link] == [
-        *("Results", "Experiments", "Trade-offs"),
-        "Set up an experiment",
-    ]
-
-
 def test_every_experiment_is_listed_with_how_far_it_is(open_page: OpenPage, store: Store) -> None:
     experiment(store)
     fail(store, config("isobn"), group="another")

@@ -8,13 +8,11 @@ import plotly.graph_objects as go
 import pytest
 
 from dashboard.explore import figures, sections
-from dashboard.shared import map_figure, theme, wording
+from dashboard.shared import map_figure
 from dashboard.shared.map_figure import MOST_GROUPS, OWN_COLOUR
 from isoviz import metrics
 from isoviz.exploring import outputs
 from isoviz.metrics.record import CloudRecord, Reading
-
-ROWS = 24
 
 
 def test_undefined_values_are_gaps_and_intervals_bars() -> None:
@@ -30,23 +28,6 @@ def test_undefined_values_are_gaps_and_intervals_bars() -> None:
     assert line.y == (None, None) and line.error_y.array is None
 
 
-def test_a_profile_has_the_axis_of_its_metric_side_by_side_too() -> None:
-    pair = []
-    for ranks in ((10.0, 20.0), (100.0, 1000.0)):
-        entries = [
-            CloudRecord(
-                cloud="c", layer=layer, pooling="cls", n=5, d=4, readings={"effective_rank": Reading(value=rank)}
-            )
-            for layer, rank in enumerate(ranks)
-        ]
-        pair.append(figures.layer_profile(entries, "effective_rank", "Effective rank"))
-    figures.share_axes(pair)
-    for figure in pair:
-        assert figure.layout.yaxis.type == metrics.get("effective_rank").axis == "log"
-        low, high = figure.layout.yaxis.range  # powers of ten
-        assert 0.8 < low < 1 and 3 < high < 3.2
-
-
 def test_dimensions_without_spread_have_a_bin_of_their_own() -> None:
     sigma = np.array([0.0, 0.01, 1.0, 1.0], dtype=np.float32)
     figure = figures.sigma_histogram(sigma, "cls")
@@ -55,57 +36,6 @@ def test_dimensions_without_spread_have_a_bin_of_their_own() -> None:
     assert bars.y[-1] == 50 and bars.y[1] == 25  # the largest and the smallest positive one
     assert figure.layout.xaxis.ticktext == ("0", "0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1")
     assert figures.sigma_histogram(np.zeros(3), "cls").data[0].y[0] == 100
-
-
-def test_clouds_side_by_side_have_the_same_bins() -> None:
-    one, other = np.array([0.0, 0.004, 0.02]), np.array([0.5, 3.0, 3.0, 3.0])
-    pair = figures.sigma_histogram(one, "cls", [other]), figures.sigma_histogram(other, "mean", [one])
-    (left,), (right,) = (figure.data for figure in pair)
-    assert left.x == right.x and left.y[0] == pytest.approx(100 / 3) and right.y[-1] == 75
-    assert sum(left.y) == pytest.approx(100) and sum(right.y) == pytest.approx(100)
-    for figure in pair:
-        figures.compact(figure)
-    assert pair[0].layout.xaxis.ticktext == ("0", "0.01", "0.1", "1")
-
-
-def test_rogue_dimensions_are_marked_and_views_share_the_axis() -> None:
-    mean = np.linspace(-0.5, 1.0, 60)
-    mean[[5, 50]] = -9.128, 2.0
-    pair = figures.mean_activation(mean, [5, 50], "cls"), figures.mean_activation(np.full(60, 0.5), [], "cls")
-    bars, marked = pair[0].data
-    assert bars.y[5] == -9.128 and (marked.x, marked.text, marked.y) == ((5, 50), ("5", "50"), (-9.128, 2.0))
-    assert marked.textposition == ("bottom center", "top center") and len(pair[1].data) == 1
-    figures.share_axes(pair)
-    low, high = pair[0].layout.yaxis.range
-    assert pair[1].layout.yaxis.range == (low, high) and low < -9.128 and high > 2.0
-
-
-def test_all_layers_are_drawn_behind_the_chosen_one() -> None:
-    curves = {0: np.array([0.5, 1.0]), 1: np.array([0.9, 1.0]), 2: np.array([np.nan, np.nan])}
-    faint, even, own, shares = figures.spectrum(curves, 1, "cls", d=4).data
-    assert shares.y == pytest.approx((0.9, 0.1)) and own.y == (0.9, 1.0) and even.y == (0.25, 0.5)
-    assert faint.y == (0.5, 1.0, None, None, None, None)
-
-
-def test_cosine_axis_is_cut_to_what_there_is() -> None:
-    counts = np.zeros(200, dtype=np.int64)
-    counts[[190, 195]] = 1, 3
-    figure = figures.cosine_histogram(counts, 0.93, "cls")
-    low, high = figure.layout.xaxis.range
-    assert 0.85 < low < 0.9 and 0.96 < high < 1.02
-    assert max(figure.data[0].y) == 75
-
-
-def test_first_directions_get_room_on_a_logarithmic_axis() -> None:
-    curve = np.linspace(0.5, 1.0, 200)
-    figure = figures.spectrum({0: curve}, 0, "cls", d=768, log=True)
-    low, high = figure.layout.xaxis.range
-    assert figure.layout.xaxis.type == "log" and low <= 0 and high == pytest.approx(np.log10(200), abs=0.05)
-    assert figures.spectrum({0: curve}, 0, "cls", d=768).layout.xaxis.type is None
-    assert [trace.name for trace in figure.data] == ["isotropic, k/d", "these vectors", "share of direction k"]
-    short = figures.spectrum({0: curve[:5]}, 0, "cls", d=5, log=True)
-    figures.share_axes([figure, short])
-    assert short.layout.xaxis.range == figure.layout.xaxis.range  # both in powers of ten
 
 
 def test_table_of_the_output_matrix_has_both_conventions_at_both_scales() -> None:
@@ -135,12 +65,6 @@ def test_a_part_and_a_symbol_per_label_in_webgl() -> None:
     assert figure.data[2].x.tolist() == [0, 4, 10] and figure.data[2].text.tolist() == ["text 0", "text 2", "text 5"]
 
 
-def test_classes_have_the_colours_of_points_in_the_order_of_their_names() -> None:
-    figure = drawn(pd.Series([f"v{i}" for i in range(MOST_GROUPS + 1)], name="kind"), MOST_GROUPS + 1)
-    *colours, grey = theme.POINT_PALETTES["light"]
-    assert [trace.marker.color for trace in figure.data] == [grey, *colours[: MOST_GROUPS - 1]]
-
-
 def test_numbers_are_a_scale_and_rare_values_go_together() -> None:
     figure = drawn(pd.Series(range(20), name="length"), 20)
     (trace,) = figure.data
@@ -166,12 +90,6 @@ def test_own_sentences_are_drawn_over_the_map_and_widen_its_axes(dimensions: int
     assert own_trace.type == ("scatter3d" if dimensions == 3 else "scatter")  # which plotly draws, over the points
 
 
-def test_shared_room_and_texts_that_are_no_html() -> None:
-    figure = drawn(pd.Series(["<b>x</b>"] * 6, name="label"), range_of=np.array([[-50.0, -50.0], [50.0, 50.0]]))
-    assert figure.layout.xaxis.range[0] < -50 and figure.data[0].name == "&lt;b&gt;x&lt;/b&gt;"
-    assert wording.cut("a  b\nc") == "a b c" and len(wording.cut("x" * 500)) == 90
-
-
 def test_figures_side_by_side_share_their_axes() -> None:
     one, other = go.Figure(), go.Figure()
     one.add_bar(x=[1, 2], y=[0, 10], width=1)
@@ -185,16 +103,3 @@ def test_figures_side_by_side_share_their_axes() -> None:
     other.update_xaxes(range=[-1, 0.5])
     figures.share_axes([one, other])
     assert other.layout.xaxis.range == (-1, 1)
-
-
-@pytest.mark.parametrize("dimensions", [2, 3])
-def test_marked_points_stand_out_and_no_point_is_lost(dimensions: int) -> None:
-    marked = np.array([True, False, True, False, False, False])
-    figure = drawn(pd.Series(["a", "b", "a", "a", "b", "b"], name="label"), dimensions=dimensions, marked=marked)
-    strong = {trace.name: trace.text.tolist() for trace in figure.data if trace.showlegend}
-    assert strong == {"a": ["text 0", "text 2"], "b": []}
-    faint = [trace for trace in figure.data if not trace.showlegend]
-    assert sorted(text for trace in faint for text in trace.text) == ["text 1", "text 3", "text 4", "text 5"]
-    assert all(trace.marker.opacity < 0.2 for trace in faint)
-    scale = drawn(pd.Series(np.arange(20.0), name="length"), 20, dimensions, marked=np.arange(20) < 5)
-    assert [trace.marker.color.tolist() for trace in scale.data] == [list(range(5, 20)), list(range(5))]

@@ -16,7 +16,6 @@ from streamlit.testing.v1 import AppTest
 from dashboard.explore import sections
 from isoviz.access.service import Service
 from isoviz.exploring import maps, measuring, similarity
-from isoviz.exploring.jobs import SENTENCES
 from isoviz.exploring.maps import MapRequest
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
@@ -24,9 +23,9 @@ from isoviz.jobs import queue
 from isoviz.jobs.kinds import JobKind, Progress
 from isoviz.jobs.queue import JobState
 from isoviz.models import sources
-from tests.dashboard.conftest import ROOT, Opened, OpenPage
-from tests.dashboard.reading import address, components, drawn, errors, keep, texts
-from tests.jobs.here import fail_job, work_here
+from tests.dashboard.conftest import ROOT, Opened
+from tests.dashboard.reading import components, drawn, errors, texts
+from tests.jobs.here import work_here
 from tests.tiny import embed
 
 ROWS = 24
@@ -205,18 +204,6 @@ def test_running_and_failed_jobs_are_shown(opened: Opened, monkeypatch: pytest.M
     assert retried == ["x"]
 
 
-def test_sentences_that_failed_once_are_retried_from_the_page(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue, "_start_next", lambda: None)
-    page = opened(explore_own="w1 w2")
-    assert errors(page) == [] and page.get("progress")[0].proto.text == "Your sentences\\: starting"
-    (entry,) = queue._entries.values()
-    fail_job(SENTENCES, entry.key, "the weights are not there", advice="Bring them back.")
-    assert errors(page.run()) == ["The weights are not there. Bring them back."]
-    page.button(key="explore_own_sentences_retry").click().run()
-    assert errors(page) == [] and page.get("progress")[0].proto.text == "Your sentences\\: starting"
-    assert queue.look(SENTENCES, entry.key).status == "waiting"
-
-
 def test_one_button_stops_the_umaps_of_all_views_and_unneeded_jobs_end(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,38 +232,6 @@ def test_one_button_stops_the_umaps_of_all_views_and_unneeded_jobs_end(
     page.switch_page(str(ROOT / "pages" / "results.py")).run()
     page.switch_page(str(ROOT / "pages" / "explore.py")).run()  # whose address says nothing of UMAP now
     assert errors(page) == [] and len(under_way) == 2  # what is left on its way goes on
-
-
-@pytest.mark.parametrize(
-    ("line", "point"),
-    [("0123456789abcdef:1,2;3", "9" * 5000)],  # thousands of digits are no number for Python
-)
-def test_undrawable_lines_and_points_are_reported_and_left_out(opened: Opened, line: str, point: str) -> None:
-    page = opened(explore_lasso=line, explore_point=point)
-    assert errors(page) == [] and not {"explore_lasso", "explore_point"} & set(page.query_params)
-    (toast,) = page.toast
-    assert all(f"{shown[:20]}" in toast.value.replace("\\", "") for shown in (line, point))
-    assert not page.run().toast  # once
-
-
-def test_an_invalid_value_for_a_later_field_is_reported_when_the_field_appears(
-    open_page: OpenPage, explored: Any
-) -> None:
-    page = open_page("explore", **address(explored[0], explore_layer="99"))
-    assert errors(page) == [] and not page.toast  # there is no layer to choose before there is a view
-    keep(explored)
-    page = page.run()
-    assert errors(page) == [] and "explore_layer=99" in page.toast[0].value.replace("\\", "")
-
-
-def test_line_on_another_map_stays_in_the_address(opened: Opened) -> None:
-    page = opened()
-    line = line_around(page, [(-99, -99), (99, -99), (99, 99)])
-    other = opened(explore_lasso=line, explore_point="3", explore_layer="1")
-    assert errors(other) == [] and not other.toast and line in other.query_params["explore_lasso"]
-    assert "points selected" not in texts(other)
-    far = opened(explore_lasso=line, explore_point=str(ROWS))
-    assert errors(far) == [] and f"explore_point={ROWS}" in far.toast[0].value.replace("\\", "")
 
 
 def test_views_side_by_side_on_the_same_axes(opened: Opened, view: ViewResult) -> None:
@@ -309,32 +264,6 @@ def test_layer_and_pooling_of_another_model_are_not_kept(opened: Opened) -> None
     page.run()
     assert errors(page) == [] and page.slider(key="explore_layer").value == 4
     assert page.segmented_control(key="explore_pooling").value == "cls"
-
-
-def test_a_selection_in_one_view_is_highlighted_in_the_others(
-    open_page: OpenPage, view: ViewResult, explored: Any
-) -> None:
-    second = {"explore2_layer": "1", "explore2_pooling": "mean", "explore2_rows": str(ROWS)}
-    third = {"explore3_layer": "2", "explore3_pooling": "tokens", "explore3_rows": str(ROWS)}
-    query = {**address(explored[0]), **second, **third, "explore_views": "3"}
-    page = open_page("explore", **query)
-    coordinates = maps.pca(view.points(4, "cls")).coordinates
-    middle = float(np.median(coordinates[:, 0]))
-    right = [(middle, -99.0), (99.0, -99.0), (99.0, 99.0), (middle, 99.0)]
-    rows = np.flatnonzero(maps.inside(coordinates, maps.shortened_line(right)))
-    page = open_page("explore", **query, explore_lasso=line_around(page, right))
-    assert errors(page) == []
-    own, linked, tokens = (json.loads(data["figure"])["data"] for data in figures(page))
-    assert {trace["marker"]["opacity"] for trace in own} == {0.9}
-    drawn = {trace["name"]: trace for trace in linked if trace["marker"]["opacity"] == 0.9}
-    strong = np.concatenate([numbers(trace, "x") for trace in drawn.values()])
-    expected = maps.pca(view.points(1, "mean")).coordinates[rows, 0]
-    np.testing.assert_allclose(np.sort(strong), np.sort(expected), rtol=1e-5)
-    faint = [trace for trace in linked if trace["marker"]["opacity"] < 0.5]
-    assert sum(len(numbers(trace, "x")) for trace in faint) == ROWS - len(rows)
-    assert f"{len(rows)} of them selected in view 1" in texts(page)
-    of_rows = int(np.isin(view.table("tokens")["row"], rows).sum())
-    assert sum(len(numbers(trace, "x")) for trace in tokens if trace["marker"]["opacity"] == 0.9) == of_rows
 
 
 def test_the_same_in_python(opened: Opened, view: ViewResult) -> None:

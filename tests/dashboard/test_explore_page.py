@@ -24,14 +24,11 @@ from isoviz.exploring.results import ViewResult
 from isoviz.jobs import queue
 from isoviz.jobs.kinds import Progress
 from isoviz.jobs.queue import JobState
-from isoviz.jobs.results import FACTS, write_json
-from isoviz.metrics.record import Reading
 from isoviz.models.extract import encode
 from tests.dashboard.conftest import Offered, Opened, OpenPage
 from tests.dashboard.reading import ROWS, address, drawn, errors, key_for, texts
 from tests.dashboard.saved import saved
 from tests.jobs.here import fail_job, put_job
-from tests.measured import cloud
 from tests.models.sentence_folders import make
 from tests.tiny import TinyModels, write
 
@@ -46,7 +43,6 @@ def test_the_button_starts_the_job_of_the_form(open_page: OpenPage, monkeypatch:
     monkeypatch.setattr(Service, "start_view", lambda _, *asked: start(*asked))
     page = open_page("explore", explore_rows="40", explore_split="train")
     assert "Pick a model and a task, then press Analyse" in texts(page)
-    assert "the first 40 of 3,000 rows of train" in texts(page)
     page.button(key="explore_look").click().run()
     assert errors(page) == []
     expected = ViewRequest("demo/tiny-bert", "demo/acceptability", split="train", max_rows=40)
@@ -166,25 +162,6 @@ def test_measure_layer_and_pooling_live_in_the_address(opened: Opened, kept_view
     assert "24 rows · layer 1, mean of the tokens" in texts(page)
 
 
-def test_unknown_parts_of_an_address_are_reported(opened: Opened) -> None:
-    wrong = {
-        "explore_layer": "abc",
-        "explore_split": "test",
-        "explore_points": "7",
-        "explore_own": "x" * 9,
-        "unit": "3",
-    }
-    usual = {"explore_min_dist": "0.10", "explore_map": "PCA", "explore_neighbours": "15"}
-    page = opened(**wrong, **usual)
-    assert errors(page) == [] and page.slider(key="explore_layer").value == 2
-    (message,) = page.toast
-    assert message.value.replace("\\", "").endswith(
-        "of the link: explore_layer=abc, explore_split=test, explore_points=7"
-    )
-    assert not opened(explore_layer="1").toast
-    assert opened(explore_layer="11").slider(key="explore_layer").value == 2  # left over from a deeper model
-
-
 def test_names_that_no_field_can_have(opened: Opened) -> None:
     """Streamlit accepts neither as a key, and raises where it needs one."""
     assert errors(opened(**{"": "x", "$$ID-x-none": "x"})) == []
@@ -226,37 +203,6 @@ def test_a_sentence_transformers_model_is_shown_with_the_vectors_it_gives(
     assert errors(page) == []
     assert "layer 2, sentence vector" in texts(page)  # whatever layer the address names
     assert "Transformer → Pooling (mean) → Dense → Normalize" in texts(page)
-
-
-def test_a_number_tells_on_how_many_points_it_was_taken(opened: Opened, kept_view: ViewResult) -> None:
-    n = kept_view.entry(2, "tokens").n
-    more = {"explore_pooling": "tokens", "explore_measure": "IsoScore, unbiased"}
-    page = opened(**more)
-    rows = kept_view.facts["rows"]
-    assert errors(page) == [] and f"(n = {rows} of {n}, d = " in texts(page)  # tokens of one row are not independent
-    hover = next(line for line in drawn(page)[0]["data"] if line["name"] == "every token")["customdata"]
-    assert hover[2] == [f"{rows} of {n}", kept_view.entry(2, "tokens").d]
-    assert "drawn at random; the mean is of all" not in texts(page)
-
-    facts = {**kept_view.facts, "token_sample": 30}
-    write_json(kept_view.folder / FACTS, facts)
-    assert "the matrix uses a random sample of 30 of these points" in texts(opened(**more))
-    some = cloud("head", 5184, 4).with_readings({"twonn": Reading(value=3.0, points=2000)})
-    assert numbers.points_of(some, "twonn") == "2,000 of 5,184"
-    assert numbers.points_of(cloud("head", 5184, 4), "twonn") == "5,184"  # of a measure that is still pending
-
-
-def test_limits_of_the_numbers_are_stated_beside_them(opened: Opened, kept_view: ViewResult) -> None:
-    note = "below 5: IsoScore, participation ratio"
-    page = opened()
-    assert errors(page) == [] and "Cannot see the mean" in texts(page)
-    assert "This checkpoint is an encoder alone" in texts(opened(explore_tab="Output matrix"))
-    n, d = kept_view.entry(2, "cls").n, kept_view.entry(2, "cls").d
-    assert note in texts(page) and f"Reads high with so few points: n/d = {n / d:.2g}." in texts(page)
-    page = opened(explore_measure="Length of the mean vector")
-    assert note not in texts(page) and "How far the centre of the cloud lies from the origin" in texts(page)
-    entry = cloud("head", 2, 4, isoscore=0.5).with_readings({"twonn": Reading(undefined="it needs at least 3")})
-    assert numbers.notes_on(entry, "twonn") == ["intrinsic dimension (TwoNN) is undefined: it needs at least 3"]
 
 
 def test_isoscore_star_of_every_layer_and_of_all_together(opened: Opened, kept_view: ViewResult) -> None:
@@ -303,7 +249,7 @@ def test_the_page_is_saved_with_its_numbers_and_its_vectors(
 
     entries, path = page.session_state["shown_on_this_page"].values(), tmp_path / "saved.html"
     for with_texts in (True, False):  # AppTest cannot press in a page whose model is a folder
-        inside = vectors_inside(entries, layers=False, texts=with_texts)
+        inside = vectors_inside(entries, texts=with_texts)
         path.write_text(render("Explore", "", entries, inside=inside, texts=with_texts), encoding="utf-8")
         again, table = vectors.read(path), kept_view.table("mean")
         np.testing.assert_array_equal(again.points, kept_view.points(1, "mean"))
@@ -311,38 +257,10 @@ def test_the_page_is_saved_with_its_numbers_and_its_vectors(
         content = html.unescape(path.read_text("utf-8"))
         assert sum(text in content for text in table["sentence"]) == (len(table) if with_texts else 0)
 
-    layered = vectors_inside(entries, layers=True, texts=True)
-    assert [set(layer) for layer in layered["layers"]] == [
-        {"layer", "name", "npy"},
-        {"layer"},
-        {"layer", "name", "npy"},
-    ]
-    for layer in (0, 2):
-        stored = np.load(io.BytesIO(base64.b64decode(layered["layers"][layer]["npy"])))
-        np.testing.assert_array_equal(stored, kept_view.points(layer, "mean"))
-
     table = next(frame for title, frame in page_file.tables.items() if title.startswith("Every measure"))
     expected = [entry.number("isoscore") for entry in kept_view.entries]
     np.testing.assert_allclose(table["IsoScore"][: len(expected)], np.array(expected, dtype=float), rtol=6e-4)
     assert any("ViewRequest(" in code for code in page_file.codes.values())
-
-
-def test_numbers_behind_the_figures_are_files(opened: Opened, kept_view: ViewResult) -> None:
-    table = numbers.figure_data(kept_view, 1, "mean")
-    for name in ("sigma", "mean"):
-        part = table[table.figure == name]
-        assert part["at"].tolist() == list(range(len(part))) and set(part.layer) == {1}
-        np.testing.assert_array_equal(part["value"], kept_view.array(1, "mean", name))
-    spectra = table[table.figure == "ev"]
-    assert set(spectra.layer) == {0, 1, 2} and spectra["at"].min() == 1
-    np.testing.assert_array_equal(spectra[spectra.layer == 2]["value"], kept_view.array(2, "mean", "ev"))
-    cosines = table[table.figure == "cosine"]
-    pairs = kept_view.facts["rows"] * (kept_view.facts["rows"] - 1) // 2
-    assert (cosines["at"].min(), cosines["at"].iloc[100], cosines["value"].sum()) == (-1, 0, pairs)
-    back = pd.read_parquet(io.BytesIO(downloads.parquet(table)))
-    pd.testing.assert_frame_equal(back, table)
-    offered = [button.proto.label for button in opened(explore_tab="Means, spreads and cosines").get("download_button")]
-    assert offered.count("Parquet") == offered.count("CSV") >= 2  # of the map and of these figures
 
 
 def test_downloads_hold_every_number(kept_view: ViewResult) -> None:
@@ -357,6 +275,6 @@ def test_downloads_hold_every_number(kept_view: ViewResult) -> None:
     assert back["isoscore_star"].iloc[-1] == together.number("isoscore_star")
     assert back["isoscore_star"].notna().sum() == 4  # three layers of tokens, and these
     text = numbers.latex(table, "a_model on 100 % of it")
-    assert r"a\_model on 100 \% of it" in text and text.count(r"\\") == 11 and "$EV_1$" in text
-    (last,) = [line for line in text.splitlines() if line.startswith("-- & tokens")]
-    assert f"{together.number('isoscore_star'):.3f}" in last
+    assert r"a\_model on 100 \% of it" in text and text.count(r"\\") == 11 and "EV$_1$" in text
+    (last,) = [line for line in text.splitlines() if line.startswith(" & tokens")]
+    assert f"{together.number('isoscore_star'):.4g}" in last

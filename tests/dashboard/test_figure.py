@@ -44,9 +44,3 @@ def test_every_finished_figure_is_ours() -> None:
     """Streamlit's own brings another plotly.js, which offers to upload the figure, and saves dark pages' words on nothing."""
     sources = [path for folder in ("dashboard", "pages") for path in (ROOT / folder).rglob("*.py")]
     assert sources and not [str(path) for path in sources if re.search(r"\bst\.plotly_chart\(", path.read_text())]
-
-
-@pytest.mark.parametrize("trace", [go.Scattergl(), go.Heatmap(), go.Scatter3d()])
-def test_other_figures_need_full_plotly(sent: list[dict[str, Any]], trace: Any) -> None:
-    component.draw(go.Figure([go.Scatter(), trace]), key="k", words="")
-    assert not sent[0]["basic"] and sent[0]["plotly"] == routes.plotly_path()

@@ -43,13 +43,6 @@ def test_param_values_are_checked_one_by_one() -> None:
     assert "nan" in (forms.check_param("istar", "zeta", ["nan"]).error or "")
 
 
-def test_choices_are_checked_too() -> None:
-    assert forms.check_param("isobn", "form", ["paper", "code"]) == forms.Answer(("paper", "code"))
-    wrong = forms.check_param("isobn", "form", ["other"])
-    assert wrong.error is not None and "paper" in wrong.error and "code" in wrong.error
-    assert forms.check_param("istar", "include_padding", [True, False]) == forms.Answer((True, False))
-
-
 @pytest.mark.parametrize(
     ("name", "raw", "value"),
     [
@@ -92,12 +85,3 @@ def test_every_parameter_accepts_its_own_default_as_text() -> None:
         for name, field in method.Params.model_fields.items():
             raw = [field.default] if forms.choices_of(field) else forms.split_values(forms.number_text(field.default))
             assert forms.check_param(slug, name, raw) == forms.Answer((field.default,))
-
-
-def test_sentence_drops_the_fields_name() -> None:
-    error = InputError("params.lam: must be finite (got 'x')", field="params.lam")
-    assert forms.sentence(error, "at most 1") == "Must be finite (got 'x'). Allowed: at most 1."
-
-
-def test_sentence_leaves_file_names_alone() -> None:
-    assert forms.sentence(InputError("data: train.csv is empty", field="data")) == "train.csv is empty."

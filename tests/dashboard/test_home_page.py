@@ -8,7 +8,6 @@ from dashboard.home import sections as home
 from dashboard.shared import menu
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
-from tests.dashboard.made_up import config, fail, finish
 from tests.dashboard.reading import texts
 
 
@@ -39,13 +38,3 @@ def test_the_demo_starts_with_one_click(open_page: OpenPage, store: Store) -> No
     rows = store.list(order="oldest")
     assert [row.config.method for row in rows] == ["baseline", "isobn", "istar"]
     assert {row.status for row in rows} == {"queued"} and len({row.group for row in rows}) == 1
-
-
-def test_runs_are_listed_with_their_state(open_page: OpenPage, store: Store) -> None:
-    finish(store, config("istar", 0, {"lam": 1}), 0.875, 0.25, collapsed="predicts one class")
-    fail(store, config("isobn"))
-    store.create([config()])
-    shown = texts(open_page("home"))
-    assert "1 queued · 1 finished · 1 failed" in shown
-    assert "accuracy 0.875, IsoScore* 0.250, collapsed: predicts one class" in shown and "next in the queue" in shown
-    assert "out of *memory* <b>" in shown  # as text

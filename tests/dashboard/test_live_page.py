@@ -11,7 +11,7 @@ from dashboard.live import queue as run_queue
 from dashboard.live import sections as live
 from isoviz.config import RunConfig
 from isoviz.devices import Devices, Slot
-from isoviz.events import Diverged, Failed, Stopped
+from isoviz.events import Failed, Stopped
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, finish
@@ -27,14 +27,6 @@ def shown_runs(app: AppTest) -> list[str]:
     """The runs that the live lines draw."""
     data = json.loads(app.get_by_key("live-lines").proto.json)
     return [run["id"] for run in data["runs"]]
-
-
-def test_an_empty_store_offers_the_next_step(open_page: OpenPage) -> None:
-    app = open_page("live")
-    assert not app.exception
-    assert "No run yet" in texts(app)
-    assert [link.value for link in app.page_link] == ["Set up a run", "Start with a preset"]
-    assert not app.get("bidi_component")
 
 
 def test_running_and_waiting_runs_show_their_progress(store: Store, open_page: OpenPage) -> None:
@@ -108,18 +100,6 @@ def test_a_failed_run_shows_advice_as_text_and_can_be_resumed(store: Store, open
     assert not app.error
 
 
-def test_a_diverged_run_cannot_be_resumed_but_run_again(store: Store, open_page: OpenPage) -> None:
-    run = Story(store, params={"lam": 5.0}).begin()
-    run.say(Diverged(term="istar", step=3, message="'istar' became non-finite at step 3", advice="A weaker λ."))
-    app = open_page("live")
-    assert "became non\\-finite at step 3" in app.error[0].value
-    assert "Resume" not in buttons(app)
-    app.button(key="again").click().run()
-    (again,) = store.list(status="queued")
-    assert again.config == run.config
-    assert shown_runs(app) == [again.id]
-
-
 def test_runs_launched_together_can_be_overlaid(store: Store, open_page: OpenPage) -> None:
     runs = [Story(store, group="g", seed=seed).begin() for seed in range(live.OVERLAID + 2)]
     app = open_page("live", run=runs[0].id)
@@ -150,13 +130,6 @@ def test_the_sidebar_leads_back_to_what_runs(store: Store, open_page: OpenPage) 
     Story(store, seed=2, claim=False)
     app = open_page("run", id=run.id)
     assert "1 running · 1 queued" in [link.value for link in app.sidebar.page_link]
-
-
-@pytest.mark.parametrize(("query", "speed"), [("20", 20), ("²", None)])
-def test_an_address_may_ask_for_a_speed(store: Store, open_page: OpenPage, query: str, speed: int | None) -> None:
-    run = Story(store).complete()
-    app = open_page("live", run=run.id, replay=query)
-    assert not app.exception and json.loads(app.get_by_key("live-lines").proto.json)["replay"] == speed
 
 
 def test_a_run_too_wide_for_this_machine_says_what_it_waits_for(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,15 +98,6 @@ def menu_key() -> str:
     return next(iter(menu.WATCHED))
 
 
-def test_the_link_from_home_shows_the_newest_or_says_how_to_record_one(open_page: OpenPage, elsewhere: Path) -> None:
-    app = open_page("live", **menu.WATCHED)
-    assert not app.exception and "isoviz.Watch(store=True)" in app.info[0].value
-    train(name="newest")
-    assert mounted(open_page("live", **menu.WATCHED))["runs"][0]["label"] == "newest"
-    app = open_page("live", watched="<b>*x*")
-    assert "“\\<b\\>\\*x\\*” not found" in app.warning[0].value
-
-
 def test_the_examples_are_real_trainings_and_are_hidden_with_the_others(
     open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,16 +142,6 @@ def test_a_file_outside_the_readable_folders_is_not_shown(
     monkeypatch.setenv("ISOVIZ_ROOTS", str(tmp_path / "home"))
     assert watched.found().trainings == {}
     assert allowed_paths.roots() is not None
-
-
-def test_other_files_are_named_in_one_line(open_page: OpenPage, elsewhere: Path) -> None:
-    train(elsewhere, name="good")
-    for name in ("rows.jsonl", "more.jsonl"):
-        (elsewhere / name).write_text('{"text": "a"}\n')
-    app = open_page("live")
-    assert not app.exception and "**good**" in texts(app)
-    (line,) = [caption.value for caption in app.caption if "Left out" in caption.value]
-    assert "is not a watched training" in line and "And 1 more." in line
 
 
 # --------------------------------------------------------------------------------------------------------------- route

@@ -10,16 +10,13 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.inputs import model_form
 from isoviz.exploring import measuring
-from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
 from isoviz.models import sources
-from isoviz.models.families import CLASSIFIERS
 from isoviz.models.published import PUBLISHED
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
-from tests.dashboard.reading import ROWS, address, errors, keep, key_for, texts
+from tests.dashboard.reading import ROWS, address, errors, keep, texts
 from tests.hub_client import looking_at
-from tests.jobs.here import work_here
 from tests.loopback_hub import LoopbackHub, Repository, serving
 from tests.tiny import TinyModels, without_a_weight
 
@@ -43,23 +40,12 @@ def at(page: AppTest, place: str, field: str = FIELD) -> AppTest:
     return page.segmented_control(key=f"{field}.where").set_value(place).run()
 
 
-def test_cached_models_are_offered_with_their_size(open_page: OpenPage, published: str) -> None:
-    page = open_page("train")
-    assert "hub cache of this machine contains no models" in texts(page)
+def test_cached_models_are_offered(open_page: OpenPage, published: str) -> None:
     size = sources.fetch(sources.resolve(NAME)).size
     model_form.forget()
-    page = open_page("train", train_max_length="48")
-    assert NAME in page.multiselect(key=FIELD).options
-    (label,) = page.selectbox(key=f"{FIELD}.hub").options
-    assert label == f"{NAME} · {size / 1000:.1f} kB · bert"
-    page.selectbox(key=f"{FIELD}.hub").set_value(NAME).run()
-    assert errors(page) == []
-    assert page.multiselect(key=FIELD).value == ["demo/tiny-bert", NAME]
-    assert page.selectbox(key=f"{FIELD}.hub").value is None
+    page = open_page("train", **{FIELD: NAME})
+    assert NAME in page.multiselect(key=FIELD).options and page.multiselect(key=FIELD).value == [NAME]
     assert f"in this machine's hub cache, {size / 1000:.1f} kB, commit {published[:10]}" in texts(page)
-    assert page.query_params[FIELD] == ["demo/tiny-bert", NAME]
-    again = open_page("train", **{FIELD: NAME})
-    assert again.multiselect(key=FIELD).value == [NAME]
 
 
 def _button(page: AppTest, label: str) -> int:
@@ -112,11 +98,6 @@ def test_offline_is_reported_and_checked_again(
     assert "to download" in texts(page) and not page.button(key="launch").disabled
 
 
-def _work(request: ViewRequest) -> str:
-    """Runs the job in this process; returns its state."""
-    return work_here(VIEW, key_for(request), request.as_json()).status
-
-
 def test_the_papers_models_are_offered(open_page: OpenPage) -> None:
     page = at(open_page("train"), model_form.PAPERS)
     offered = page.selectbox(key=f"{FIELD}.models")
@@ -125,12 +106,6 @@ def test_the_papers_models_are_offered(open_page: OpenPage) -> None:
     offered.set_value(chosen.name).run()
     assert chosen.name in page.multiselect(key=FIELD).value
     assert any(chosen.name in text for text in errors(page))  # no machine of the tests reaches the hub
-
-
-def test_each_published_model_is_of_a_family_that_can_be_trained() -> None:
-    """By the family's name in the id; the hub is not asked."""
-    assert all(any(family in model.name.replace("xlm-", "") for family in CLASSIFIERS) for model in PUBLISHED)
-    assert len({model.name for model in PUBLISHED}) == len(PUBLISHED)
 
 
 LACKS = "1 encoder weight is missing from the checkpoint"

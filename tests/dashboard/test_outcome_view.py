@@ -73,10 +73,6 @@ def test_confusion_matrix(store: Store, open_page: OpenPage, own: RunConfig, off
     assert heat["text"] == [["1<br>100%", "0<br>0%", "0<br>0%"], ["0<br>0%", "1<br>50%", "1<br>50%"],
                             ["0<br>0%", "2<br>67%", "1<br>33%"]]  # fmt: skip
     (chart,) = mounted(page)
-    assert chart["words"] == (
-        "Confusion matrix, n = 6. calm: 1 of 1 correct (100%); glad: 1 of 2 correct (50%), 1 predicted as sad; "
-        "sad: 1 of 3 correct (33%), 2 predicted as glad"
-    )
     table = pd.read_parquet(io.BytesIO(offered[f"{chart['name']}.parquet"]()))
     assert table["predicted glad"].tolist() == [0, 1, 2]
     assert table["rows"].tolist() == [1, 2, 3] and table["recall"].tolist() == pytest.approx([1, 1 / 2, 1 / 3])
@@ -137,24 +133,11 @@ def test_other_kinds(store: Store, open_page: OpenPage, tmp_path: Path, kind: st
         assert (table["row"][0], table["residual"][0]) == (4, pytest.approx(3))
         assert table["sentence1"][0] == rows["sentence1"][3]
     elif kind == "span":
-        first = shown(page, "correct answers")
-        assert first["prediction"].tolist()[3] == "<i>nonsense</i>"
-        assert first["correct answers"].tolist()[4] == predicted[4]
         table = shown(page, "f1")
         assert (table["row"][0], table["f1"][0], table["f1"][1]) == (4, 0, 1)
         assert table["question"][0] == rows["question"][3]
     else:
-        first = shown(page, "reference")
-        assert first["reference"].tolist()[3] == rows["target"][3]
         assert shown(page, "source")["source"].tolist() == rows["source"].tolist()
-
-
-def test_a_broken_file_is_reported(store: Store, open_page: OpenPage, own: RunConfig) -> None:
-    run = finished(store, own, SAID, SURE)
-    (store.folder_of(run) / predictions.FILE).write_bytes(b"PAR1")
-    page = open_page("run", id=run)
-    assert not page.exception
-    assert "cannot be read" in page.error[0].value
 
 
 def test_configuration_has_what_applies(own: RunConfig) -> None:

@@ -9,12 +9,11 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.train import own_form
 from isoviz.runs.store import Store
 from isoviz.tasks.protocol import OwnTask
 from tests import tiny
 from tests.dashboard.conftest import OpenPage
-from tests.dashboard.reading import errors, mounted, texts
+from tests.dashboard.reading import errors, texts
 from tests.dashboard.test_train_page import _one_cpu, launch, numbers  # noqa: F401
 
 MOODS = ["glad", "sad", "calm"]
@@ -82,8 +81,6 @@ def test_a_file_becomes_a_task_and_its_run(open_page: OpenPage, store: Store, re
 
 def test_order_of_classes_can_be_changed(open_page: OpenPage, store: Store, reviews: Path) -> None:
     page = choose(own(open_page, reviews), label="Laune")
-    page.button(key="own_edit_order").click().run()
-    assert page.text_area(key="train_own.label_names").value == "calm\nglad\nsad"
     page.text_area(key="train_own.label_names").set_value("sad\n calm \n\nglad").run()
     assert errors(page) == []
     assert "--label-names sad calm glad" in page.code[0].value
@@ -141,25 +138,7 @@ def test_upload_with_and_without_a_validation_file(open_page: OpenPage, store: S
     assert {row.config.data for row in store.list()} == {folder}
 
 
-def test_the_address_restores_the_form(open_page: OpenPage, reviews: Path) -> None:
-    page = open_page(
-        "train",
-        **{
-            "train_tasks": "Own data",
-            "train_data.own": str(reviews),
-            "train_own.label": "Sterne",
-            "train_own.kind": own_form.KINDS["regression"],
-            "train_own.share": "0.4",
-        },
-    )
-    assert errors(page) == []
-    assert page.selectbox(key="train_own.label").value == "Sterne"
-    assert page.selectbox(key="train_own.kind").value == "regression"
-    assert "**validation** 12 rows" in texts(page)
-    assert numbers(page)["Runs"] == "2"
-
-
-def test_rows_of_a_task_are_sampled_on_request(open_page: OpenPage, tmp_path: Path) -> None:
+def test_rows_of_a_task_are_shown_on_request(open_page: OpenPage, tmp_path: Path) -> None:
     folder = tiny.write("regression", tmp_path / "stsb")
     page = open_page("train", **{"train_tasks": "glue/stsb", "train_data.glue/stsb": str(folder)})
     assert errors(page) == []
@@ -168,12 +147,6 @@ def test_rows_of_a_task_are_sampled_on_request(open_page: OpenPage, tmp_path: Pa
     page.run()
     assert not page.exception
     assert len(page.dataframe) == before + 2
-    charts = [figure["words"] for figure in mounted(page)]
-    assert len(charts) == 3  # two texts and the label
-    assert "train 3 to 7" in charts[0]
-    assert charts[2].startswith("Histogram, Labels: train ")
-    names = ["sentence1-words-per-row", "sentence2-words-per-row", "Labels"]
-    assert [figure["name"] for figure in mounted(page)] == [f"isoviz-rows-glue-stsb-{name}" for name in names]
 
 
 def test_direction_of_a_translation(open_page: OpenPage, store: Store, tmp_path: Path, tiny_models: object) -> None:
@@ -190,10 +163,3 @@ def test_direction_of_a_translation(open_page: OpenPage, store: Store, tmp_path:
     assert errors(page) == []
     launch(page)
     assert [(row.config.task, row.config.direction) for row in store.list()] == [("wmt16/ro-en", "en-ro")]
-
-
-def test_text_is_no_markup(open_page: OpenPage, reviews: Path) -> None:
-    page = choose(own(open_page, reviews), label="Was gesagt wurde", text="Laune")
-    shown = texts(page)
-    assert "<b>fine" not in shown
-    assert not [element for element in page.markdown if element.allow_html]

@@ -16,8 +16,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.inputs import model_form
 from isoviz import vectors
 from isoviz.access.service import Service
-from isoviz.exploring import maps, measuring, results, user_sets, vector_view
-from isoviz.exploring.maps import MapRequest
+from isoviz.exploring import measuring, results, user_sets, vector_view
 from isoviz.exploring.request import Rows, ViewRequest, key_of
 from isoviz.jobs.queue import JobState
 from isoviz.models import extract, sources
@@ -186,34 +185,6 @@ def test_prompt_and_dimensions_of_a_sentence_model(
     ]
 
 
-def test_points_are_found_by_their_text(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
-    key = _stored_set(text=[f"The {LABELS[row]} house number {row}" for row in range(60)])
-    page = open_page("explore", explore_at="My vectors", explore_vectors=key, explore_find="RED house").run()
-    assert errors(page) == [] and "20 of them contain “RED house”" in texts(page)
-    page.text_input(key="explore_find").set_value("no such words").run()
-    assert "0 of them contain “no such words”" in texts(page)
-    assert "Output matrix" not in [tab.label for tab in page.tabs], "of own vectors there is none"
-
-
-def test_two_sets_of_the_same_ids_are_linked(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
-    ids = [f"t{row}" for row in range(60)]
-    first, second = _stored_set(id=ids), _stored_set(POINTS[::-1].copy(), id=ids[::-1])
-    query = {"explore_at": "My vectors", "explore_vectors": first, "explore_views": "2"}
-    query |= {"explore2_at": "My vectors", "explore2_vectors": second, "explore_tab": "Similarity of layers"}
-    page = open_page("explore", **query).run()
-    assert errors(page) == [] and len(computed_here) == 2
-    assert "CKA, pooling vectors, 60 rows with the same id" in texts(page)
-    view = key_of(
-        ViewRequest("", user_sets.VECTORS, first, user_sets.ALL_ROWS), None, Rows(first, {user_sets.ALL_ROWS: 60})
-    )
-    layout = f"{view[:8]}{MapRequest().key(0, user_sets.POOLING)[:8]}"
-    right = maps.pca(POINTS.astype(np.float16).astype(np.float32)).coordinates[:, 0] > 0
-    page.query_params["explore_lasso"] = f"{layout}:0,-99;0,99;99,99;99,-99"
-    page.run()
-    assert errors(page) == []
-    assert f"{right.sum()} of them selected in view 1" in texts(page)
-
-
 def test_a_database_whose_password_the_page_forgets(
     open_page: OpenPage, computed_here: list[ViewRequest], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -258,5 +229,3 @@ def test_the_card_on_rogue_dimensions(open_page: OpenPage, computed_here: list[V
     (table,) = [element.value for element in page.markdown if element.value.startswith("| Dim.")]
     assert sorted(line[:5] for line in table.splitlines()[2:]) == ["| 20 ", "| 21 "]
     assert "Harmful: yes." in texts(page) and "Without them, k-NN accuracy gains" in texts(page)
-    (link,) = [one for one in page.get("page_link") if "Standardise" in one.proto.label]
-    assert f"whatif_either={key}" in link.proto.query_string and "chain=batch_norm" in link.proto.query_string

@@ -9,14 +9,14 @@ import re
 import pandas as pd
 import pytest
 
+from dashboard.results import sections
 from dashboard.shared import downloads, measures, tables
 from isoviz import metrics
 from isoviz.demo import PRESETS_RECORD
-from isoviz.runs import citing
 from isoviz.runs.planning import PRESETS, Preset
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import Offered, OpenPage
-from tests.dashboard.made_up import config, fail, finish, row, started
+from tests.dashboard.made_up import config, fail, finish, row
 from tests.dashboard.reading import drawn, mounted
 
 
@@ -121,31 +121,10 @@ def test_columns_of_isotropy_match_the_catalogue_and_the_address_selects_them(
     assert {rank.heading, f"± s of {rank.heading}"} <= columns and "IsoScore*" not in columns
 
 
-def test_the_first_column_of_isotropy_is_of_the_cloud_that_the_method_acts_on(
-    open_page: OpenPage, filled: Store
-) -> None:
-    finish(filled, config("isobn", 0), 0.5, 0.25, group="third")
-    page = open_page("results", results_group="third")
-    assert page.multiselect(key="results_isotropy").value == ["IsoScore"]
-    page.selectbox(key="results_group").set_value("second").run()
-    assert page.multiselect(key="results_isotropy").value == ["IsoScore*"]
-    page.multiselect(key="results_isotropy").set_value(["Mean cosine"]).run()
-    page.selectbox(key="results_group").set_value("third").run()
-    assert page.multiselect(key="results_isotropy").value == ["Mean cosine"]  # chosen, so it stays
-
-
-def test_a_table_of_several_training_sizes_claims_none_of_them(
-    open_page: OpenPage, store: Store, offered: Offered
-) -> None:
-    short = started({"majority": 0.5, "bag_of_words": 0.5625}).model_copy(update={"train_rows": 80})
-    finish(store, config("baseline"), 0.5, 0.25)
-    finish(store, config("baseline", max_train=80), 0.5, 0.25, before=[short])
-    page = open_page("results")
-    table = page.dataframe[0].value
-    assert "(majority)" in set(table["Method"]) and "(bag of words)" not in set(table["Method"])
-    latex = offered["results-demo-acceptability-accuracy.tex"]()
-    assert "on 500 validation rows." in latex and "training on" not in latex
-    assert latex.splitlines()[0] == r"% Needs \usepackage{booktabs}."
+def test_a_reference_score_that_runs_do_not_share_is_left_out(filled: Store) -> None:
+    runs = tables.runs_frame(filled.list())
+    scores = [{"majority": 0.5, "bag_of_words": 0.5 + place / 100} for place in range(len(runs))]
+    assert sections._levels("demo/acceptability", "accuracy", runs.assign(baselines=scores)) == [("majority", 0.5)]
 
 
 def test_only_failed_runs_leave_idle_columns_out(open_page: OpenPage, store: Store) -> None:
@@ -172,9 +151,3 @@ def test_csv_disarms_formulas() -> None:
     numbers = ["+0.025", "-1.5", "+2e-7", "-1,000.5", "+12 %"]
     plain = downloads.csv(pd.DataFrame({"a b": ["x=1", "", "a-b", "x; y", "−1"], "n": numbers})).decode("utf-8-sig")
     assert "'" not in plain and "+0.025" in plain
-
-
-def test_the_bibliography_has_the_methods_paper(filled: Store) -> None:
-    runs = tables.runs_frame(filled.list())
-    entries = citing.bibtex_of(zip(runs["model"], runs["task"], runs["method"], strict=True), ["isoscore"])
-    assert any("Stable Anisotropic Regularization" in entry for entry in entries.values())

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from dashboard.server import arrays, routes
 from dashboard.shared import wording
-from isoviz.events import Resumed, Stepped
+from isoviz.events import Stepped
 from isoviz.exploring.results import ViewResult
 from isoviz.jobs.results import ARRAYS
 from isoviz.runs.reading import RunReader
@@ -58,14 +58,6 @@ def test_a_long_run_comes_in_batches_that_miss_nothing(
     assert seen == list(range(1, 14))
 
 
-def test_a_resumed_run_tells_what_became_void(store: Store, client: TestClient) -> None:
-    run = Story(store).begin().walk(1, 4)
-    run.say(Resumed(step=2, epoch=0), *[_step(step) for step in (3, 4)])
-    rows = client.get(f"/isoviz/events/{run.id}").json()["rows"]
-    reported = [(event["kind"], event["step"]) for _, event in rows if event["kind"] in ("stepped", "resumed")]
-    assert reported == [*(("stepped", step) for step in (1, 2, 3, 4)), ("resumed", 2), ("stepped", 3), ("stepped", 4)]
-
-
 def _step(step: int) -> Stepped:
     return Stepped(
         step=step, epoch=0.1, losses={"task": 1.0}, learning_rate=1e-3, samples_per_second=1.0, eta_seconds=1.0
@@ -83,12 +75,6 @@ def test_events_are_slim_and_always_json(store: Store, client: TestClient) -> No
     assert "by_layer" not in events["measured"]
     assert events["measured"]["timing"] == {"train_seconds": 0.0, "evaluate_seconds": 4.0, "measure_seconds": 3.0}
     assert "versions" not in events["started"]
-
-
-def test_a_waiting_run_shows_its_position(store: Store, client: TestClient) -> None:
-    first, second = Story(store, claim=False), Story(store, claim=False, seed=1)
-    places = [client.get(f"/isoviz/events/{run.id}").json()["position"] for run in (first, second)]
-    assert places == [1, 2]
 
 
 @pytest.mark.parametrize("run", ["..%2f..%2fetc", "%00", "a" * 65])
@@ -139,12 +125,6 @@ def test_the_matrix_is_half_a_triangle_in_clustered_order(store: Store, client: 
     np.testing.assert_array_equal(ev, stored["ev"])
 
 
-def test_missing_arrays(store: Store, client: TestClient) -> None:
-    run = Story(store).begin()
-    for path in ("0/weights", "7/matrix", "-1/matrix", "x/matrix", "0/..%2f..%2flinks.json"):
-        assert client.get(f"/isoviz/arrays/{run.id}/{path}").status_code == 404
-
-
 def test_a_damaged_array_file_counts_as_missing(store: Store, client: TestClient) -> None:
     run = Story(store).begin()
     path = store.folder_of(run.id) / "arrays" / "epoch-000.safetensors"
@@ -180,13 +160,6 @@ def test_basic_plotly_is_the_published_file_of_the_same_series(client: TestClien
     full = client.get(f"/{routes.plotly_path()}").text[:200]
     series = [re.search(r"plotly\.js .*?v(\d+)\.", text) for text in (published[:200].decode(), full)]
     assert len({match[1] for match in series if match}) == 1, "renew the basic part: dashboard/plotly_basic/README.md"
-
-
-@pytest.mark.parametrize("base", ["/lab/", "a/b"])
-def test_routes_are_below_the_base_path(store: Store, base: str) -> None:
-    client = TestClient(Starlette(routes=routes.routes(base)))
-    assert client.get(f"/{base.strip('/')}/isoviz/health").status_code == 200
-    assert client.get("/isoviz/health").status_code == 404
 
 
 @pytest.mark.parametrize("layer", [1, 2])

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.ruler import figures, sentences
+from dashboard.ruler import figures, form
 from dashboard.shared import menu, wording
 from isoviz import vectors
 from isoviz.cosines import Ruler, near_misses
@@ -21,7 +21,7 @@ from isoviz.jobs.queue import JobState
 from isoviz.models import sources
 from isoviz.operations import jobs
 from isoviz.operations.jobs import RULER, SetRequest
-from isoviz.vectors import VectorSet, demo_sets, halves
+from isoviz.vectors import VectorSet, demo_sets
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import drawn, errors, texts
 from tests.dashboard.saved import saved
@@ -114,31 +114,6 @@ def test_what_separates_nothing_says_so(open_page: OpenPage, jobs_here: list[str
     assert list(page.dataframe[0].value) == ["Vectors", "Floor (99 %)"]
     assert jobs.find(SetRequest(key, "none")).related is None  # type: ignore[union-attr]
     assert not [field for field in page.text_input if field.key == "ruler_first"]  # their encoder is unknown
-    fields = {field.key for field in page.get("file_uploader")}
-    assert fields >= {"ruler_add.queries", "ruler_add.pairs"} and "ruler_add.labels" not in fields
-
-
-def test_the_newest_relation_is_answered_and_named(open_page: OpenPage, jobs_here: list[str]) -> None:
-    labels, queries = ["a", "b", "c"] * 20, [f"r{row},r{row + 30},1" for row in range(30)]
-    files = {"labels": ["label", *labels], "queries": ["query,document,relevance", *queries]}
-    answered = {
-        "labels": ("same label", "Related pairs: rows with the same label (3 labels)."),
-        "queries": (
-            "queries and documents",
-            "Related pairs: queries and the documents that are relevant to them.",
-        ),
-    }
-    for order in (("labels", "queries"), ("queries", "labels")):
-        page = open_page("ruler", **OWN, ruler_either=made_set(id=[f"r{row}" for row in range(60)]))
-        for needs in order:
-            content = "\n".join(files[needs]).encode()
-            page.file_uploader(key=f"ruler_add.{needs}").set_value([("more.csv", content, "text/csv")]).run()
-            choice, sentence = answered[needs]
-            assert errors(page) == [] and page.selectbox(key="ruler_known").value == choice and sentence in texts(page)
-        link = {name: str(page.query_params[name]) for name in page.query_params}
-        assert open_page("ruler", **link).selectbox(key="ruler_known").value == choice
-        page.selectbox(key="ruler_known").set_value(answered[order[0]][0]).run()  # a choice stays
-        assert errors(page) == [] and answered[order[0]][1] in texts(page)
 
 
 def test_a_score_that_no_pair_has_is_refused_beside_its_field(open_page: OpenPage, jobs_here: list[str]) -> None:
@@ -177,23 +152,8 @@ def test_near_misses_are_counted_at_the_threshold_and_drawn(open_page: OpenPage)
 def test_sentences_that_cannot_be_read(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
     keep_sentences(("A cat sat.", "A dog ran."), np.zeros((2, 128)))
     assert "all zeros" in errors(open_page("ruler", ruler_first="A cat sat.", ruler_second="A dog ran."))[0]
-    long = "a" * (sentences.MOST_LETTERS + 1)
+    long = "a" * (form.MOST_LETTERS + 1)
     assert "At most 1,000 characters (got 1,001)." in errors(open_page("ruler", ruler_first=long))
-
-
-def test_halves_of_own_texts_are_related_and_the_record_says_what_that_assumes(
-    open_page: OpenPage, jobs_here: list[str], offered: dict[str, Callable[[], bytes]]
-) -> None:
-    lines = [f"The {animal} number {row} sleeps in its house today." for row, animal in enumerate(["cat", "dog"] * 12)]
-    key = vectors.keep(vectors.from_texts(lines))
-    page = open_page("ruler", **OWN, ruler_either=key, ruler_model="demo/tiny-bert")
-    assert errors(page) == [] and "Related pairs are not known" in texts(page)
-    page.toggle(key="ruler_halves").set_value(True).run()
-    assert errors(page) == [] and jobs_here == ["encoded texts", "ruler"] * 2
-    ruler = Ruler.model_validate_json(offered["ruler.json"]())
-    assert ruler.relation == halves.ASSUMES and ruler.n == 48 and ruler.related is not None
-    assert ruler.model == "demo/tiny-bert" and ruler.cloud is not None
-    assert ruler.cloud["model_fingerprint"] == sources.resolve("demo/tiny-bert").fingerprint
 
 
 def test_a_viewer_sees_the_recorded_rulers_and_may_start_none(

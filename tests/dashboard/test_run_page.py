@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 from dashboard.run import sections as run_view
-from isoviz.events import Failed, Finished, Weights
-from isoviz.metrics.record import Measurement
+from isoviz.events import Weights
 from isoviz.runs import planning
 from isoviz.runs.execution import LOG
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, measured, result, started
 from tests.dashboard.reading import texts
-from tests.measured import cloud
 from tests.story import Story
 
 
@@ -66,24 +63,6 @@ def test_it_says_whose_weights_are_kept(store: Store) -> None:
     assert "Weights kept" not in dict(run_view.provenance_lines(replace(run, status="stopped", result=None), None))
 
 
-def test_a_running_run_can_be_stopped_from_its_page(store: Store, open_page: OpenPage) -> None:
-    run = Story(store).begin().walk(1, 5)
-    app = open_page("run", id=run.id)
-    assert not app.exception
-    assert "Available when the run finishes." in texts(app)
-    app.button(key="stop-chosen").click().run()
-    assert store.signals(run.id).stop
-
-
-def test_a_failed_run_keeps_its_curves_and_says_what_to_try(store: Store, open_page: OpenPage) -> None:
-    run = Story(store).begin()
-    run.say(Failed(error="RuntimeError", message="out of memory", advice="Use a smaller batch."))
-    app = open_page("run", id=run.id)
-    assert app.error[0].value == "**Failed:** out of memory  \nUse a smaller batch\\."
-    assert "The run did not finish" in texts(app)
-    assert json.loads(app.get_by_key("run-lines").proto.json)["runs"][0]["id"] == run.id
-
-
 def test_unknown_and_missing_ids_lead_to_results(open_page: OpenPage) -> None:
     for query, words in (({"id": "nobody"}, "Run “nobody” not found"), ({}, "This page shows one run")):
         app = open_page("run", **query)
@@ -119,10 +98,3 @@ def test_the_log_is_text_and_read_only_when_opened(store: Store, open_page: Open
     app.session_state["log"] = True
     app.run()
     assert app.code[-1].value == "step 2\n<script>alert(1)</script>"
-
-
-def test_an_undefined_number_says_so(store: Store) -> None:
-    isotropy = Measurement(clouds={"head": cloud("head", 5, 3, isoscore=None)})
-    result = Finished(metrics={"matthews": None}, isotropy=isotropy, timing={})
-    lines = {name: value for name, value, _ in run_view.result_lines(result, None)}
-    assert lines == {"matthews": "undefined", "IsoScore": "undefined"}

@@ -10,20 +10,12 @@ from streamlit.testing.v1 import AppTest
 from dashboard.train.form import OWN_TITLE
 from isoviz.exploring import measuring, results
 from isoviz.exploring.request import ViewRequest
-from isoviz.exploring.results import ViewResult
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import address, key_for, places
 
 
 def moved(before: dict[str, tuple[int, ...]], after: dict[str, tuple[int, ...]]) -> list[str]:
     return [name for name in before if name in after and before[name] != after[name]]
-
-
-def test_the_papers_page_keeps_its_fields_in_place(open_page: OpenPage) -> None:
-    first = places(open_page("papers", papers_paper="I-STAR", papers_istar="Figure 2"))
-    assert {"papers_paper", "papers_istar"} <= set(first)
-    for query in ({"papers_istar": "Figure 3"}, {"papers_istar": "Table 1"}, {"study": "no-such-study"}):
-        assert moved(first, places(open_page("papers", papers_paper="I-STAR", **query))) == []
 
 
 def test_a_part_that_draws_nothing_keeps_the_place_of_what_follows() -> None:
@@ -68,19 +60,6 @@ def test_explore_from_the_first_pictures_to_the_last_numbers(
     assert {"explore_pooling", "explore_layer", "explore_measure", "explore_own", "explore_ev_axis"} < set(first)
     assert set(before) < set(first) and set(first) == set(last)
     assert moved(before, first) == moved(first, last) == []
-
-
-def test_explore_with_one_view_and_with_two(
-    open_page: OpenPage,
-    kept_view: ViewResult,
-    explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
-) -> None:
-    one = address(explored[0])
-    second = {name.replace("explore_", "explore2_", 1): value for name, value in one.items()}
-    alone = places(open_page("explore", **one))
-    beside = places(open_page("explore", **one, **second, explore_views="2"))
-    assert {"explore2_pooling", "explore2_layer"} < set(beside) and set(alone) < set(beside)
-    assert moved(alone, beside) == []
 
 
 def test_train_with_any_selection(open_page: OpenPage) -> None:

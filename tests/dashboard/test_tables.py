@@ -9,10 +9,7 @@ import pandas as pd
 from dashboard.shared import run_lists, tables
 from isoviz.runs.comparisons import nothing_learned
 from isoviz.runs.store import Store
-from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, finish, result, row
-from tests.dashboard.reading import texts
-from tests.measured import cloud, measurement
 
 
 def frame(*rows: object) -> pd.DataFrame:
@@ -58,16 +55,6 @@ def test_unfinished_and_collapsed_runs_are_named_not_dropped() -> None:
     assert line["remarks"] == "1 failed, 1 diverged, 1 of 2 collapsed: predicts one class"
 
 
-def test_a_run_of_before_chance_was_judged_is_known_by_its_metrics() -> None:
-    """Such as I-STAR at λ = −5, of which only some seeds predict one class: accuracy 0.496, Matthews −0.012 on 500 rows."""
-    guessing, learned = result(0.496, 0.01, matthews=-0.012), result(0.56, 0.01, matthews=0.12)
-    few = result(0.5, 0.1, matthews=-0.012).model_copy(update={"isotropy": measurement(cloud("head", 50, 128), 0.1)})
-    table = frame(*(row(f"r{at}", config(seed=at), outcome=one) for at, one in enumerate((guessing, learned, few))))
-    assert list(table["collapsed"]) == ["collapsed: does no better than chance", "", ""]
-    (line,) = tables.summary(table).to_dict("records")
-    assert line["remarks"].startswith("1 of 3 collapsed: does no better than chance")
-
-
 def test_a_value_off_the_scale_is_no_place_on_it() -> None:
     """I-STAR's layer 0 means all layers: a level line beside layers 1 and 2, named by its value."""
     runs = [row(f"r{at}", config("istar", 0, {"lam": 1, "layer": at}), outcome=result(0.75, 0.5)) for at in range(3)]
@@ -81,21 +68,10 @@ def test_a_value_off_the_scale_is_no_place_on_it() -> None:
     assert of_runs["r0"]["settings"] == "l = 0" and of_runs["r1"]["settings"] == ""
 
 
-def test_a_setup_whose_every_run_failed_keeps_its_line() -> None:
-    (line,) = tables.summary(frame(row("r1", config(), "failed"))).to_dict("records")
-    assert (line["n"], line["remarks"], line["seeds"]) == (0, "1 failed", "")
-
-
 def test_a_repeated_seed_counts_once_with_its_newest_run() -> None:
     runs = [row(run, config(seed=0), outcome=result(value, 0.5)) for run, value in (("r1", 0.25), ("r2", 0.75))]
     (line,) = tables.summary(frame(*runs)).to_dict("records")
     assert (line["n"], line["mean"], line["remarks"]) == (1, 0.75, "1 repeated seed not counted")
-
-
-def test_runs_with_other_settings_are_not_averaged() -> None:
-    runs = [row(f"r{epochs}", config(epochs=epochs), outcome=result(0.5, 0.5)) for epochs in (3, 6)]
-    summary = tables.summary(frame(*runs))
-    assert list(summary["settings"]) == ["epochs 3", "epochs 6"] and list(summary["n"]) == [1, 1]
 
 
 def test_summary_orders_methods_baseline_first_and_parameters_by_value() -> None:
@@ -118,18 +94,6 @@ def test_points_are_finished_runs_with_both_coordinates() -> None:
     assert list(points["run"]) == ["r1", "r2"]
     assert points["at"].tolist()[0] == -1 and math.isnan(points["at"].tolist()[1])
     assert tables.points(frame(*runs), "f1", "isoscore_star", "lam").empty  # a metric these runs do not have
-
-
-def test_number_parameters_puts_the_swept_one_first() -> None:
-    runs = [row(f"r{lam}", config("istar", 0, {"lam": lam}), outcome=result(0.5, 0.5)) for lam in (-1, 1)]
-    names = tables.number_parameters(frame(*runs))
-    assert next(iter(names)) == "lam" and names["lam"] == "Strength λ" and "include_padding" not in names
-
-
-def test_empty_store_gives_empty_tables() -> None:
-    empty = frame()
-    assert empty.empty and list(empty.columns) == tables.run_columns()
-    assert tables.summary(empty).empty and tables.points(empty, "accuracy", "isoscore_star", None).empty
 
 
 def test_the_best_simple_approach_is_the_one_to_beat() -> None:
@@ -160,15 +124,3 @@ def test_one_sentence_for_each_model_and_task(store: Store) -> None:
     assert run_lists.warnings(runs) == [] and list(
         run_lists.with_warnings(runs[["run"]], run_lists.warnings(runs))
     ) == ["run"]
-
-
-def test_another_metric_does_not_hide_it(store: Store) -> None:
-    finish(store, config(), 0.55, 0.25, matthews=0.9)
-    runs = tables.with_metric(tables.runs_frame(store.summaries()), "matthews")
-    assert len(run_lists.warnings(runs)) == 1
-
-
-def test_tradeoffs_carries_it(open_page: OpenPage, store: Store) -> None:
-    """Results too: see `test_comparison`."""
-    filled(store, 0.55, 0.6)
-    assert texts(open_page("tradeoffs")).count("Nothing was learned") == 1

@@ -123,12 +123,6 @@ def test_new_methods_get_colours_of_their_own_that_do_not_depend_on_the_day(monk
     assert {theme.method_dash(slug) for slug in new} <= set(theme.DASHES)
 
 
-def test_a_combination_and_a_second_line_of_a_method_look_different() -> None:
-    assert theme.method_symbol("isobn+istar").endswith("-open") and theme.method_symbol("istar", 1) == "diamond-open"
-    assert len({theme.method_dash("istar", index) for index in range(6)}) == 6
-    assert theme.method_colour("isobn+istar") not in theme.METHOD_COLOURS.values()
-
-
 @pytest.fixture(scope="module")
 def settings() -> dict[str, Any]:
     return tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
@@ -140,11 +134,6 @@ def test_only_this_machine_is_served_and_nothing_is_reported(settings: dict[str,
     assert settings["server"]["fileWatcherType"] == "none"
     assert settings["client"]["showErrorDetails"] == "type"  # visitors see no paths of the server
     assert settings["client"]["toolbarMode"] == "minimal"  # no one clears the caches of the others
-
-
-def test_streamlit_s_own_charts_have_the_methods_colours(settings: dict[str, Any]) -> None:
-    colours = [colour.lower() for colour in settings["theme"]["chartCategoricalColors"]]
-    assert colours == [*theme.PALETTE, theme.method_colour("baseline")]
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import io
-import re
 
-import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import pytest
 
-from dashboard.export import html
-from dashboard.shared.exported import ExportedFigure
 from dashboard.tradeoffs import sections as tradeoffs
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import Offered, OpenPage
-from tests.dashboard.made_up import config, fail, finish
+from tests.dashboard.made_up import config, finish
 from tests.dashboard.reading import drawn, mounted
 from tests.dashboard.saved import saved
 
@@ -52,12 +47,6 @@ def test_three_figures_with_one_mark_per_run_that_are_saved_under_names_that_say
     assert page_file.codes["Restores this page in the app"].startswith("/tradeoffs")
 
 
-@pytest.mark.parametrize(("points", "kind"), [(5_000, "scatter"), (5_001, "scattergl")])
-def test_a_saved_map_of_many_points_is_drawn_by_the_graphics_card(points: int, kind: str) -> None:
-    spec = go.Figure(go.Scattergl(x=np.arange(points), y=np.arange(points))).to_json()
-    assert [trace["type"] for trace in html.figure_spec(ExportedFigure("", spec, "map"))["data"]] == [kind]
-
-
 def test_further_validation_splits_are_offered_where_runs_have_them(open_page: OpenPage, store: Store) -> None:
     own = ["accuracy", "macro-f1"]
     finish(store, config(task="glue/mnli", data="x"), 0.5, 0.25)
@@ -69,22 +58,6 @@ def test_further_validation_splits_are_offered_where_runs_have_them(open_page: O
     assert field.options[:2] == own and "accuracy_mismatched" in field.options
     field.set_value("accuracy_mismatched").run()
     assert next(marks(figure) for figure in drawn(page)) == 1
-
-
-def test_what_is_not_drawn_is_counted(open_page: OpenPage, store: Store) -> None:
-    sweep(store)
-    fail(store, config("istar", 1, {"lam": 1}))
-    store.create([config("istar", 2, {"lam": 1})])
-    finish(store, config("istar", 0, {"lam": 1}), 0.25, 0.5, group="sweep")
-    finish(store, config("baseline", 1), 0.5, 0.25, collapsed="predicts one class")
-    finish(store, config("baseline", 2), None, 0.25)
-    page = open_page("tradeoffs")
-    assert [marks(figure) for figure in drawn(page)] == [4, 2, 2]
-    (summary,) = (str(caption.value) for caption in page.caption if "points of" in caption.value)
-    assert [re.sub(r"[:(,].*", "", part).strip() for part in summary.split(" · ")] == [
-        "4 points of 8 runs", "1 still to come", "1 ended without a result",
-        "1 older run of the same setup and seed left out", "1 left out", "1 learned nothing",
-    ]  # fmt: skip
 
 
 def test_a_new_point_appears_keeps_the_zoom_and_an_unchanged_figure_stays_the_same(
@@ -100,14 +73,6 @@ def test_a_new_point_appears_keeps_the_zoom_and_an_unchanged_figure_stays_the_sa
     assert drawn(page)[0]["layout"]["uirevision"] == revision
     page.selectbox(key="tradeoffs_metric").set_value("matthews").run()
     assert drawn(page)[0]["layout"]["uirevision"] != revision
-
-
-def test_a_single_value_of_the_parameter_has_no_figure(open_page: OpenPage, store: Store) -> None:
-    finish(store, config("baseline"), 0.7, 0.25)
-    finish(store, config("isobn"), 0.7, 0.25)
-    page = open_page("tradeoffs")
-    assert [marks(figure) for figure in drawn(page)] == [2]
-    assert any("All of these runs have the same Strength β" in caption.value for caption in page.caption)
 
 
 def test_the_correlation_is_stated_within_the_task_and_overall(open_page: OpenPage, store: Store) -> None:

@@ -40,7 +40,6 @@ def test_first_visit_can_be_launched_as_it_is(open_page: OpenPage, store: Store)
     assert errors(page) == []
     shown = numbers(page)
     assert shown["Time"].startswith("about")
-    assert any("estimated from another machine" in caption.value for caption in page.caption)
     assert (shown["Runs"], shown["Device"]) == ("2", "CPU, 2 cores")
     launch(page)
     assert {row.config.method for row in store.list()} == {"baseline", "isobn"}
@@ -69,16 +68,6 @@ def test_preset_fills_the_form_and_launch_creates_its_runs(preset: object, open_
 
 def _values(value: object) -> list[object]:
     return list(value) if isinstance(value, list) else [value]
-
-
-def test_preset_button_fills_the_form_and_changes_stay(open_page: OpenPage) -> None:
-    page = open_page("train", preset="demo")
-    page.button(key="preset_lambda-sweep").click().run()
-    assert page.text_input(key="train_istar.lam").value == "-3, -1, -0.5, 0.5, 1, 3, 5"
-    assert numbers(page)["Runs"] == "24"
-    page.text_input(key="train_istar.lam").set_value("-1, 1").run()
-    assert page.text_input(key="train_istar.lam").value == "-1, 1"  # the address does not fill it again
-    assert numbers(page)["Runs"] == "9"
 
 
 def test_lists_make_a_sweep_and_the_command_says_so(open_page: OpenPage) -> None:
@@ -168,27 +157,6 @@ def test_upload_is_kept_and_its_folder_used(open_page: OpenPage, store: Store, c
     assert {row.config.data for row in store.list()} == {str(folder)}
 
 
-def test_runs_of_the_untouched_form_compare_with_the_demo(open_page: OpenPage, store: Store) -> None:
-    launch(open_page("train", preset="demo"))
-    page = open_page("train")
-    page.text_input(key="train_seeds").set_value("1").run()
-    launch(page)
-    setups = {row.config.setup_key() for row in store.list() if row.config.method == "isobn"}
-    assert len(store.list()) == 5 and len(setups) == 1
-
-
-def test_the_demos_rows_and_length_are_for_its_model_and_task(open_page: OpenPage) -> None:
-    page = open_page("train")
-    settings = [page.number_input(key=f"train_{name}") for name in ("max_train", "max_length")]
-    assert [field.value for field in settings] == [PRESETS[0].plan["max_train"], PRESETS[0].plan["max_length"]]
-    page.number_input(key="train_max_length").set_value(32).run()
-    page.multiselect(key="train_tasks").set_value(["demo/sentiment"]).run()
-    assert page.number_input(key="train_max_train").value is None
-    assert page.number_input(key="train_max_length").value == 32  # chosen, so it stays
-    linked = open_page("train", train_epochs="2")
-    assert linked.number_input(key="train_max_train").value is None
-
-
 def test_what_the_seeds_would_show_is_said_before_they_run(
     open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,14 +185,6 @@ def test_existing_runs_are_skipped_unless_requested(open_page: OpenPage, store: 
     for row in new:
         store.request_stop(row.id)
     assert numbers(open_page("train"))["Runs"] == "0"  # those of seed 0 wait; the form is as on a first visit
-
-
-def test_form_survives_a_visit_to_another_page(open_page: OpenPage) -> None:
-    page = with_istar(open_page)
-    page.text_input(key="train_istar.lam").set_value("2").run()
-    page.switch_page("../pages/home.py").run()
-    page.switch_page("../pages/train.py").run()
-    assert page.text_input(key="train_istar.lam").value == "2"
 
 
 def test_a_papers_recipe_fills_the_settings_and_leaves_the_rest(open_page: OpenPage, store: Store) -> None:

@@ -105,31 +105,6 @@ def test_buttons_on_other_users_runs_are_disabled(
     assert disabled(open_page("live", run=operators))["stop-chosen"]
 
 
-def test_stop_all_waiting_runs_stops_your_own(
-    open_page: OpenPage, visit: Callable[[Visitor], None], store: Store
-) -> None:
-    (operators,) = store.create([config("baseline", 0)])
-    annas = store.create([config("baseline", seed) for seed in (1, 2)], visitor="anna")
-    visit(ANNA)
-    page = open_page("live")
-    next(button for button in page.button if button.label == "Stop all waiting runs").click().run()
-    assert not page.exception
-    assert [store.get(run).status for run in annas] == ["stopped", "stopped"]
-    assert store.get(operators).status == "queued"
-
-
-def test_another_users_run_shows_no_edit_form(
-    open_page: OpenPage, visit: Callable[[Visitor], None], store: Store
-) -> None:
-    run = finish(store, config("baseline", 0), 0.5, 0.5)
-    assert "delete-run" in disabled(open_page("run", id=run))
-    for who, reason in ((ANNA, "belongs to someone else"), (LOOKER, "only allows viewing")):
-        visit(who)
-        page = open_page("run", id=run)
-        assert "delete-run" not in disabled(page) and reason in shown(page)
-        assert disabled(page)["again"] == (who is LOOKER)
-
-
 def test_a_runner_launches_what_is_theirs(
     open_page: OpenPage, visit: Callable[[Visitor], None], store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

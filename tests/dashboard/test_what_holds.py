@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from dashboard.results.sections import PAGE_RUNS
+from dashboard.results.sections import LISTED
 from factory.record_what_holds import GROUPS, PACKED, SMALL
 from isoviz.home import home, make_private
 from isoviz.runs.store import Store
@@ -24,4 +24,4 @@ def test_an_unpacked_download_is_a_store_that_pages_show(downloaded: None, open_
     page = open_page("experiments", experiment=GROUPS[SMALL])
     assert not page.exception and page.title[0].value.replace("\\", "") == GROUPS[SMALL]
     runs = store.list(group=GROUPS[SMALL])
-    assert len(page.dataframe[-1].value) == min(PAGE_RUNS, len(runs)) > 0  # the table has pages
+    assert len(page.dataframe[-1].value) == min(LISTED, len(runs)) > 0

@@ -29,8 +29,8 @@ from isoviz.whatif.embeddings import ENCODING
 from isoviz.whatif.engine import CLOUDS, LAYER, instant_metrics, slow_metrics
 from isoviz.whatif.request import STORE, request_for
 from isoviz.whatif.scheduler import SCHEDULER, Rank
-from tests.dashboard.conftest import PATIENCE, ROOT, OpenPage
-from tests.dashboard.made_up import config, finish
+from tests.dashboard.conftest import PATIENCE, OpenPage
+from tests.dashboard.made_up import config
 from tests.dashboard.reading import drawn, errors, mounted, texts
 from tests.jobs.here import fail_job, put_job, work_here
 from tests.tiny import TinyModels
@@ -73,14 +73,6 @@ def chain_of(page: AppTest) -> str:
 
 def button(page: AppTest, label: str) -> object:
     return next(element for element in page.button if element.label == label)
-
-
-def test_an_empty_store_offers_the_next_step(open_page: OpenPage) -> None:
-    page = open_page("whatif")
-    assert errors(page) == []
-    assert "No run yet" in texts(page) and "What-if shows how a transform" in texts(page)
-    assert page.get("page_link")
-    assert errors(open_page("whatif", run="nobody")) == ["The run in this link does not exist or has not finished."]
 
 
 def test_numbers_figures_and_words_of_a_chain(runs: tuple[str, str], open_page: OpenPage) -> None:
@@ -213,18 +205,6 @@ def test_a_run_deleted_or_evicted_while_it_is_viewed(runs: tuple[str, str], stor
     assert errors(panel) == [] and "the page is drawn anew" in texts(panel)
 
 
-def test_a_first_visit_shows_a_run_that_can_serve(runs: tuple[str, str], store: Store, open_page: OpenPage) -> None:
-    answers = finish(store, config(task="demo/qa"), 0.5, 0.2)  # the newest, of a task without such a head
-    page = open_page("whatif")
-    assert errors(page) == [] and tiles(page)
-    assert page.selectbox(key="whatif_run").value == runs[1] and answers not in page.selectbox(key="whatif_run").options
-    assert "is a span task" in errors(open_page("whatif", run=answers))[0]
-    for run in runs:
-        store.delete(run)
-    page = open_page("whatif")
-    assert errors(page) == [] and "The finished runs here have other tasks" in texts(page)
-
-
 def test_own_files_are_passed_on_to_the_train_page() -> None:
     own = OwnTask(
         text="words", label="mark", kind="classification", label_names=("yes", "no"), share=0.25, split_seed=3
@@ -331,34 +311,6 @@ def test_what_is_computed_for_a_page_knows_whether_it_is_open(
     assert asked and all(is_here() for is_here in asked)
     monkeypatch.setattr(waiting, "session_is_open", lambda session: False)
     assert not any(is_here() for is_here in asked)
-
-
-@pytest.mark.parametrize(("run", "cloud"), [(1, "nonsense"), (0, "pooled")])
-def test_a_cloud_the_run_lacks_is_reported_and_left_out(
-    runs: tuple[str, str], open_page: OpenPage, run: int, cloud: str
-) -> None:
-    page = open_page("whatif", run=runs[run], chain="none", cloud=cloud)
-    assert errors(page) == [] and "cloud" not in page.query_params
-    (toast,) = page.toast
-    assert f"cloud={cloud}" in toast.value.replace("\\", "")
-
-
-def test_another_run_is_chosen_and_another_address_followed(runs: tuple[str, str], open_page: OpenPage) -> None:
-    page = open_page("whatif", run=runs[1], chain="none", cloud="pooled")
-    page.selectbox(key="whatif_run").set_value(runs[0]).run()
-    assert errors(page) == [] and page.selectbox(key="whatif_run").value == runs[0]
-    assert runs[0] in page.query_params["run"]
-    assert not page.toast and "cloud" not in page.query_params  # it has no such choice, which no one asked for
-    page.run()
-    assert page.selectbox(key="whatif_run").value == runs[0]
-    page.query_params["run"] = runs[1]  # as the browser's way back does
-    page.run()
-    assert errors(page) == [] and page.selectbox(key="whatif_run").value == runs[1]
-    page.switch_page(str(ROOT / "pages" / "results.py")).run()
-    page.switch_page(str(ROOT / "pages" / "whatif.py"))
-    page.query_params["run"] = runs[1]
-    page.run()
-    assert page.selectbox(key="whatif_run").value == runs[1]
 
 
 def test_both_clouds_of_a_run_whose_method_changes_the_vector(runs: tuple[str, str], open_page: OpenPage) -> None:

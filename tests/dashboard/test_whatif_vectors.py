@@ -18,16 +18,12 @@ from dashboard.components.lab import source as lab
 from dashboard.shared import menu
 from dashboard.whatif import curves, drawing, panel, sentences
 from isoviz import vectors
-from isoviz.access.service import Service
-from isoviz.readouts import CATALOGUE, Comparison, cosines, division
+from isoviz.readouts import CATALOGUE, Comparison, division
 from isoviz.readouts.division import divide
-from isoviz.readouts.image import Image
 from isoviz.readouts.isotropy import Isotropy
-from isoviz.readouts.upgrade import upgrade
 from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.tables.kinds.page import START
 from isoviz.vectors import VectorSet
-from isoviz.vectors.sets import STORE, stored
 from isoviz.whatif import chains
 from isoviz.whatif.curves import CurvePoint
 from isoviz.whatif.engine import Answer, Full, WhatIf
@@ -35,7 +31,6 @@ from isoviz.whatif.scheduler import SCHEDULER
 from tests.dashboard.conftest import Offered, OpenPage
 from tests.dashboard.reading import errors, texts
 from tests.dashboard.saved import saved
-from tests.jobs.here import work_here
 
 RNG = np.random.default_rng(0)
 
@@ -80,8 +75,6 @@ def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
     crossed = {one.readout.slug: one for one in engine.full(WHITEN).crossed}
     assert f"Classifier: {sentences.verdict(CLASSIFIER, crossed, WHITEN)[0]}." in shown
     assert "Search: needs queries." in shown and "Similarity: needs scored pairs." in shown
-    fields = {field.key for field in page.get("file_uploader")}
-    assert fields >= {"whatif_add.queries", "whatif_add.pairs"} and "whatif_add.labels" not in fields
 
     use = page.button(key="whatif_use_best")
     value = float(use.label.removeprefix("Use "))
@@ -89,12 +82,6 @@ def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
         use.click().run()
         assert errors(page) == [] and chains.read(page.query_params["chain"])[0].params.strength == value
     assert page.button(key="whatif_use_best").disabled
-
-
-def test_a_verdict_known_at_once_has_its_button_once(open_page: OpenPage) -> None:
-    page = opened(open_page, stored_set(1200), chain="zca:strength=0.5")
-    page.run()  # all numbers are kept now
-    assert not page.exception and [button.key for button in page.button].count("whatif_check") == 1
 
 
 def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage, offered: Offered, tmp_path: Path) -> None:
@@ -140,35 +127,6 @@ def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage, of
     page.query_params["chain"] = "none"
     page.run()
     assert errors(page) == [] and "No step of this chain has a numeric parameter." in texts(page)
-
-
-def test_another_encoder_by_a_map(open_page: OpenPage, offered: Offered, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        Service, "start_job", lambda _, kind, key, request, inputs: work_here(kind, key, request, inputs)
-    )
-    ids, old = [f"r{row}" for row in range(90)], "f" * 32
-    STORE.publish(old, *stored(vectors.load(stored_set(id=ids))))  # under the key of a request, as encoded texts are
-    points = vectors.load(old).points * np.geomspace(4, 0.2, 8) + 0.1 * RNG.normal(size=(90, 8))
-    new, moved = (
-        vectors.keep(VectorSet(points, pd.DataFrame({"id": names}), name="new")) for names in (ids, ids[1:] + ids[:1])
-    )
-    query = {"whatif_upgrade": "true", "whatif_upgrade_set": menu.OWN_SET, "whatif_upgrade_map": "ridge"}
-
-    def measured(key: str) -> AppTest:
-        page = opened(open_page, old, whatif_upgrade_either=key, **query)
-        next(button for button in page.button if button.label == "Fit and measure").click().run()
-        return page.run()
-
-    assert any("'r0' and 'r1'" in error for error in errors(measured(moved)))
-    page = measured(new)
-    expected = upgrade(vectors.load(old).points, vectors.load(new).points, "ridge")
-    (table,) = (frame.value for frame in page.dataframe if "Recall@10" in frame.value)
-    found = [expected.mapped.value, expected.old.value, expected.gain.value]
-    np.testing.assert_allclose(table["Recall@10"], found)
-    assert errors(page) == [] and "find more of them than the old encoder" in texts(page)
-    content = next(make for name, make in offered.items() if name.endswith("upgrade.zip"))()
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        assert any(name.endswith((".npy", ".npz", ".safetensors")) for name in archive.namelist())
 
 
 def test_the_page_begins_with_a_chain_that_it_knows() -> None:
@@ -227,20 +185,6 @@ def changed(slug: str, low: float, high: float, n: int = 1_000) -> Comparison:
     return Comparison(CATALOGUE[slug], 0.5, 0.5 + middle, Difference(middle, low, high, n, 1_000))
 
 
-def test_words_for_a_small_set() -> None:
-    sentence = sentences.crossed(changed("probe", -0.1, 0.2, 60))
-    assert sentence.startswith(
-        "Cross-validated over all 60 labelled rows: Linear probe 0.5 → 0.55, +0.050 (95 % interval"
-    )
-    assert (
-        "No difference detectable with these 60 rows. The smallest difference that 60 rows can show is 0.1." in sentence
-    )
-    assert sentences.crossed(changed("probe", -0.1, 0.2, 5)).endswith("These are too few rows to show any difference.")
-    assert "Significantly higher on these 60 rows; another fit of the transform may differ." in sentences.crossed(
-        changed("probe", 0.1, 0.2, 60)
-    )
-
-
 def test_a_curve_has_intervals_around_its_values_and_a_line_for_no_transform() -> None:
     points = [
         CurvePoint(0.0, 0.5, Difference(0.0, 0.0, 0.0, 60, 1_000), 0.2, 0.1, 0.3),
@@ -253,13 +197,6 @@ def test_a_curve_has_intervals_around_its_values_and_a_line_for_no_transform() -
     assert readout.error_y.array[1] == pytest.approx(0.2) and readout.error_y.arrayminus[1] == pytest.approx(0.1)
     assert list(readout.marker.size) == [7, 11, 7]
     assert list(isoscore.y) == [0.2, None, 0.4] and set(none.y) == {0.5}
-
-
-def test_cosines_are_drawn_as_shares() -> None:
-    shares = cosines.distribution(Image(RNG.normal(size=(40, 3))))
-    assert len(drawing.cosines_figure(shares, None).data) == 2
-    figure = drawing.cosines_figure(shares, shares)
-    assert [sum(trace.y) for trace in figure.data] == pytest.approx([1.0] * 4)
 
 
 # ------------------------------------------------------------------------------------------------------ the verdict card
@@ -291,13 +228,6 @@ def test_a_verdict_follows_its_intervals(expected: str, readouts: list[tuple[str
     assert advice(*(changed(*one) for one in readouts)) == expected
 
 
-def test_a_verdict_without_an_interval_and_its_reason() -> None:
-    for difference in (Difference(-0.1, None, None, 5, 0), Difference(None, None, None, 5, 0)):
-        assert advice(Comparison(CATALOGUE["knn"], 0.5, 0.4, difference)) == "cannot tell"
-    reason = sentences.verdict(CLASSIFIER, {"knn": changed("knn", -0.06, -0.012)}, WHITEN)[1]
-    assert reason == "k-NN accuracy loses 3.6 points (−6.0 to −1.2)."
-
-
 def test_the_verdict_of_the_held_back_rows_names_another_one_of_the_rows_shown() -> None:
     found = {"knn": changed("knn", -0.02, 0.012, 30)}
     advice, reason = sentences.held_back(CLASSIFIER, "whiten", found, WHITEN)
@@ -307,45 +237,6 @@ def test_the_verdict_of_the_held_back_rows_names_another_one_of_the_rows_shown()
     assert "another verdict" not in sentences.held_back(CLASSIFIER, "cannot tell", found, WHITEN)[1]
     none = sentences.held_back(CLASSIFIER, "whiten", {}, WHITEN)
     assert none == ("cannot tell", "The held-back rows have too few labels.")
-
-
-@pytest.mark.parametrize(
-    "chain, verb",
-    [
-        ("zca:strength=0", "centre"),
-        ("zca:strength=0~pca_whitening", "whiten"),
-        ("all_but_the_top:remove=2", "apply this transform"),
-        ("zca~all_but_the_top:remove=2", "apply this chain"),
-    ],
-)
-def test_a_verdict_names_what_the_chain_does(chain: str, verb: str) -> None:
-    assert advice(changed("spearman_cosine", -0.06, -0.01), chain=chain) == f"do not {verb}"
-
-
-def test_labels_that_arrive_are_judged_and_move_the_curve(open_page: OpenPage) -> None:
-    points = RNG.normal(size=(90, 8))
-    key = vectors.keep(VectorSet(points, pd.DataFrame({"text": [f"t{row}" for row in range(90)]}), name="made"))
-    page = opened(open_page, key, chain="zca:strength=0.5")
-    assert page.selectbox(key="whatif_readout").value == "Cosine, random pairs"
-    content = "label\n" + "\n".join("no" if row % 2 else "yes" for row in range(90))
-    page.file_uploader(key="whatif_add.labels").set_value([("labels.csv", content.encode(), "text/csv")])
-    page.run()
-    assert errors(page) == []
-    labelled = vectors.load(page.query_params["whatif_either"])
-    assert labelled.columns["label"].tolist()[:3] == ["yes", "no", "yes"] and labelled.key != key
-    np.testing.assert_array_equal(labelled.points, points)
-    assert page.selectbox(key="whatif_readout").value == "k-NN accuracy"
-    assert "Classifier: needs labels" not in texts(page)
-
-    page.selectbox(key="whatif_readout").set_value("Silhouette").run()
-    pairs = "left,right,score\n" + "\n".join(f"{row},{row + 1},{row % 5}" for row in range(1, 90))
-    page.file_uploader(key="whatif_add.pairs").set_value([("pairs.csv", pairs.encode(), "text/csv")])
-    page.run()
-    assert errors(page) == [] and "Similarity: needs" not in texts(page)
-    assert page.selectbox(key="whatif_readout").value == "Spearman, cosine"  # the newest relation is answered
-    shown = texts(page)
-    assert "Judged by scored pairs, with labels in the table below. Spearman, cosine" in shown
-    assert "Cross-validated over all 90 labelled rows: k-NN" not in shown and "too small to hold rows back" not in shown
 
 
 def test_texts_wait_for_an_encoder_and_are_not_asked_for_again(open_page: OpenPage) -> None:
@@ -365,7 +256,6 @@ def test_labels_that_cannot_be_judged_are_not_asked_for_again(open_page: OpenPag
     key = vectors.keep(VectorSet(RNG.normal(size=(n, 8)), columns, pairs, "relevance", name="made"))
     page = opened(open_page, key, chain="zca:strength=0.5")
     assert errors(page) == [] and "Classifier: cannot tell." in texts(page) and "needs labels" not in texts(page)
-    assert "whatif_add.labels" not in {field.key for field in page.get("file_uploader")}
     full = WhatIf(divide(vectors.load(key))).full(WHITEN)
     found = {one.readout.slug: one for one in full.comparisons}
     assert f"Search: {sentences.verdict(SEARCH, found, WHITEN)[0]}." in texts(page)

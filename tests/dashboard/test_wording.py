@@ -7,7 +7,6 @@ import math
 import pytest
 
 from dashboard.shared import wording
-from isoviz.formatting import decimals, fixed
 
 
 @pytest.mark.parametrize(
@@ -58,13 +57,3 @@ def test_addresses_and_icons_in_names_are_kept_apart(name: str) -> None:
     assert text.count(":gray[]") == 1 and wording.unmarked(text) == name
     first, _, second = text.replace("\\", "").partition(":gray[]")
     assert first and second and first + second == name
-
-
-def test_ordinary_names_are_only_escaped() -> None:
-    assert wording.plain("zca:strength=1 @ 12:30:45") == r"zca\:strength\=1 \@ 12\:30\:45"
-
-
-def test_nothing_below_1_reads_as_1():
-    written = [decimals(value) for value in (0.99993, 0.9999, 0.99996, -0.9999951, 0.9994, 1.0, 1.00001, 1 - 1e-13)]
-    assert written == ["0.99993", "0.9999", "0.99996", "−0.999995", "0.999", "1.000", "1.000", "1.000"]
-    assert decimals(0.99996, 1, sign=True) == "+0.99996" and fixed(-0.99996, 2) == "-0.99996"

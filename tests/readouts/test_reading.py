@@ -89,16 +89,6 @@ def test_verdicts_in_every_direction() -> None:
     assert {one.verdict for one in comparison} == {"Undefined on these 40 pairs."}
 
 
-def test_cosines_of_random_pairs_and_neighbours() -> None:
-    unit = POINTS / np.linalg.norm(POINTS, axis=1, keepdims=True)
-    every = unit @ unit.T
-    np.fill_diagonal(every, -1)
-    distribution = cosines.distribution(Image(POINTS))
-    assert distribution.nearest == pytest.approx(every.max(axis=1), abs=1e-6)
-    assert distribution.pairs.mean() == pytest.approx(every[every > -1].mean(), abs=0.02)
-    assert len(distribution.pairs) == cosines.PAIRS and distribution.pairs.max() < 1 - 1e-9  # no row with itself
-
-
 def test_the_noise_floor_leaves_out_pairs_that_annotations_connect() -> None:
     generator = np.random.default_rng(0)
     points = generator.normal(size=(80, 5)) + 0.5

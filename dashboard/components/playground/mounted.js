@@ -12,10 +12,9 @@ class Mounted {
     };
   }
 
-  show({ words, state, linked, measures }) {
+  show({ words, state, measures }) {
     if (this.playground) return;
-    this.playground = new Playground(this.root, { words, measures, start: state, state: linked ? { ...state, ...stateInLink(location.hash) } : state });
-    if (!linked) return;
+    this.playground = new Playground(this.root, { words, measures, start: state, state: { ...state, ...stateInLink(location.hash) } });
     this.playground.parts.numbers.mark(location.hash);
     globalThis.addEventListener("hashchange", this.onHashChange);
     this.root.addEventListener("playground:change", ({ detail }) => {

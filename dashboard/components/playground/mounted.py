@@ -19,17 +19,14 @@ _mount = st.components.v2.component(
 )
 
 
-def playground(
-    *, key: str, state: Mapping[str, Any] | None = None, measures: Sequence[str] | None = None, linked: bool = True
-) -> None:
+def playground(*, key: str, state: Mapping[str, Any] | None = None, measures: Sequence[str] | None = None) -> None:
     """Mount the playground, which computes everything in the browser without reruns.
 
     Args:
         state: initial state, complete or partial (state.js).
         measures: slugs of the measures to show until the visitor asks for all; None for all.
-        linked: whether the address holds the state; for at most one playground per page.
     """
-    _mount(key=key, data={"words": source.words(), "state": dict(state or {}), "measures": measures, "linked": linked})
+    _mount(key=key, data={"words": source.words(), "state": dict(state or {}), "measures": measures})
 
 
 def responses_table() -> None:
