@@ -14,7 +14,7 @@ from tests.readouts.searches import made
 
 
 def test_three_uploads_to_a_verdict(server: Server, open_tab: OpenTab, tmp_path: Path) -> None:
-    page = open_tab(f"{server.url}/compare", width=1440)
+    page = open_tab(f"{server.url}/atlas", width=1440)
     expect(page).to_have_url(re.compile("/compare"), timeout=LONG)
     expect(page.get_by_role("heading", name="Recorded encoders")).to_be_visible(timeout=LONG)
     page.get_by_text("Your vectors", exact=True).click()
