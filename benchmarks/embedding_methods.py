@@ -129,7 +129,8 @@ def by_library(config: RunConfig, texts: list[str], folder: Path) -> np.ndarray:
 def measured(config: RunConfig, vectors: Callable[[RunConfig, list[str], Path], np.ndarray]) -> dict[str, Any]:
     """A run's record; `units` are its answers, one per row: cosines with their scores, or nDCG@10."""
     task = tasks.get(config.task, config.own)
-    frame = tasks.load(task, config.data, None, 2, config.max_eval).validation
+    rows = tasks.load(task, config.data, None, config.max_train, config.max_eval)
+    frame = rows.validation
     codes, texts = pd.factorize(frame[list(task.columns)].to_numpy().ravel())
     with tempfile.TemporaryDirectory() as folder:
         of_text = vectors(config, list(texts), Path(folder))
@@ -154,7 +155,7 @@ def measured(config: RunConfig, vectors: Callable[[RunConfig, list[str], Path], 
         **dict(zip(COLUMNS, map(float, (*values, metrics.uniformity(first), floor)), strict=True)),
         "units": [*map(float, units)],
         "scores": scores.tolist() if task.label else None,
-        "rows": [config.max_train, len(frame)],
+        "rows": [len(rows.train), len(frame)],
     }
 
 
@@ -162,12 +163,15 @@ def write(chosen: argparse.Namespace) -> None:
     """The tables and what they show, of the seeds that all methods of a task have finished."""
     parts: list[Table | str] = [HEADING]
     for task, title in NAMES.items():
-        arms = ARMS if task in DEMO else REAL_ARMS
-        runs_of = {arm: records(chosen.runs, task, arm) for arm in (*arms, LIBRARY)}
-        seeds = sorted(set.intersection(*[set(runs_of[arm]) for arm in arms]))
+        runs_of = {arm: records(chosen.runs, task, arm) for arm in (*(ARMS if task in DEMO else REAL_ARMS), LIBRARY)}
+        arms = [arm for arm in runs_of if runs_of[arm] and arm != LIBRARY]
+        seeds = sorted(set.intersection(*[set(runs_of[arm]) for arm in arms])) if arms else []
         if len(seeds) < 2:
             continue
         train, validation, *_ = runs_of[arms[0]][seeds[0]]["rows"]
+        if len(arms) == 1:  # the comparison of trainers alone
+            parts.append(f"**{title}**, {train:,} training and {validation:,} validation rows. {quality(runs_of)}")
+            continue
         about = f"{title}: {train:,} training rows, {validation:,} validation rows, {len(seeds)} seeds"
         table, shown = Table(about, ["", *COLUMNS], [[label(arm)] for arm in arms]), [f"**{title}.**"]
         for column in COLUMNS:
