@@ -1,4 +1,4 @@
-"""Fields for models: bundled ones, this machine's hub cache, a directory, or a hub search."""
+"""Fields for models: bundled ones, this machine's hub cache, or a directory."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard.shared import actions, forms, reading, resources, wording
+from dashboard.shared import forms, reading, resources, wording
 from isoviz.errors import AccessError, InputError, IsoVizError
-from isoviz.hub import forget_answers, offline
+from isoviz.hub import offline
 from isoviz.models import cache, hub, sources
 from isoviz.models.cache import CachedModel
-from isoviz.models.hub import Match
-from isoviz.models.published import PUBLISHED
 from isoviz.models.sources import ModelSource
 from isoviz.tasks.protocol import HeadKind
 
-HERE, PAPERS, HUB = "On this machine", "In the papers", "Hub search"
 HELP = (
     "A bundled model, a local directory with config.json, model.safetensors and a tokenizer, or a hub id, "
     "which may end in @ and a branch, tag or commit."
@@ -91,16 +88,9 @@ def forget() -> None:
 
 
 def finder(field: str, *, several: bool) -> None:
-    """Panels to find further models; a click puts a model into the widget with the key `field`."""
-    with st.expander("Find a model", icon=":material/search:"):
-        panels = {HERE: _here, PAPERS: _published, HUB: _hub}
-        place = st.segmented_control(
-            "Where", list(panels), default=HERE, required=True, key=f"{field}.where", persist_state="session"
-        )
-        panels[place](field, several)
-
-
-# ---------------------------------------------------------------------------------------------------- panels
+    """The models in the hub cache; a click puts one into the widget with the key `field`."""
+    with st.expander("Models in this machine's hub cache", icon=":material/search:"):
+        _here(field, several)
 
 
 def _here(field: str, several: bool) -> None:
@@ -117,56 +107,6 @@ def _here(field: str, several: bool) -> None:
         f"{len(usable)} models, most recently used first",
     )
     _unusable({one.name: one.problem for one in cached if one.problem})
-
-
-def _published(field: str, several: bool) -> None:
-    labels = {one.name: one.label for one in PUBLISHED}
-    _pick("Models fine-tuned in the papers", field, several, labels, f"{len(labels)} models")
-    if reason := offline():
-        st.caption(f"Models outside this machine's hub cache cannot be downloaded now: {wording.plain(reason)}.")
-
-
-def _hub(field: str, several: bool) -> None:
-    if reason := offline():
-        _offline(field, reason)
-        return
-    request_key = f"{field}.asked"
-    with st.form(f"{field}.search_form", border=False):
-        name_column, revision = st.columns([3, 2])
-        name_column.text_input("Part of a name", key=f"{field}.search", placeholder="MiniLM")
-        revision.text_input(
-            "Revision", key=f"{field}.revision", placeholder="main", help="A branch, a tag or a commit of the model."
-        )
-        if st.form_submit_button("Search", icon=":material/search:", disabled=actions.refusal() is not None):
-            st.session_state[request_key] = str(st.session_state.get(f"{field}.search") or "").strip()
-    text = st.session_state.get(request_key)
-    if not text:
-        return
-    matches, error = _search(text)
-    if matches is None:
-        forms.show_error(error)
-        return
-    usable = [one for one in matches if one.problem is None]
-    if not matches:
-        st.caption(wording.plain(f"No hub model has a name that contains '{text}'."))
-    if usable:
-        _pick(
-            "Found",
-            field,
-            several,
-            {one.name: _label(one) for one in usable},
-            f"{len(usable)} of {len(matches)} can be used",
-        )
-    _unusable({one.name: one.problem for one in matches if one.problem})
-
-
-def _offline(field: str, reason: str) -> None:
-    st.info(wording.plain(reason[:1].upper() + reason[1:] + "."), icon=":material/cloud_off:")
-    st.caption("Bundled models, directories and the hub cache of this machine work without it.")
-    if st.button("Ask again", key=f"{field}.again", icon=":material/refresh:"):
-        forget_answers()
-        forget()
-        st.rerun()
 
 
 # ---------------------------------------------------------------------------------------------------- parts
@@ -190,9 +130,8 @@ def _pick(label: str, field: str, several: bool, labels: dict[str, str], placeho
 def _use_picked(field: str, several: bool, key: str) -> None:
     name = st.session_state.get(key)
     st.session_state[key] = None
-    revision = str(st.session_state.get(f"{field}.revision") or "").strip() if key.endswith(".found") else ""
     if name:
-        _put(field, several, f"{name}@{revision}" if revision else name)
+        _put(field, several, name)
 
 
 def _put(field: str, several: bool, name: str) -> None:
@@ -206,13 +145,6 @@ def _unusable(problems: dict[str, str | None]) -> None:
         st.caption(f":material/block: {wording.plain(f'{label} {problem}')}")
     if len(problems) > _SHOWN:
         st.caption(f"{len(problems) - _SHOWN} more cannot be used.")
-
-
-def _label(one: Match) -> str:
-    size = f"{one.parameters / 1e6:,.1f} M parameters" if one.parameters else "size unknown"
-    fetched = f"{one.downloads:,} downloads" if one.downloads is not None else ""
-    gated = "gated: accept its terms on the hub first" if one.gated else ""
-    return " · ".join(filter(None, (one.name, one.family, size, fetched, gated)))
 
 
 def _is_folder(name: str) -> bool:
@@ -256,8 +188,3 @@ def _compared(
 @st.cache_data(show_spinner=False, ttl=60, max_entries=1)
 def _cached() -> list[CachedModel]:
     return cache.models()
-
-
-@st.cache_data(show_spinner="Searching the hub …", ttl=300, max_entries=64)
-def _search(text: str) -> tuple[list[Match] | None, InputError | None]:
-    return reading.answer(hub.search, text)

@@ -1,9 +1,9 @@
-"""The queue of runs: running and waiting runs, estimated time, and buttons to reorder, stop and retry."""
+"""The queue of runs: running and waiting runs, estimated time, and buttons to prefer, stop and retry."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import streamlit as st
 
@@ -11,15 +11,14 @@ from dashboard.shared import actions, menu, resources, run_lists, theme, timing,
 from dashboard.shared.run_lists import cached
 from dashboard.shared.stable import while_busy
 from isoviz import devices
-from isoviz.runs.queue_order import PRIORITIES, Move, Priority
 from isoviz.runs.rows import RunRow
+from isoviz.runs.schema import PRIORITIES, Priority
 
 WAITING_SHOWN = 6
 STOP_NOW_SECONDS = 3.0
 """Seconds after which a stopping run can be killed."""
 FAILED: Final = ("failed", "lost")
 """Statuses that *Retry* queues again. A diverged run would diverge again."""
-_MOVES: Final = {"first": "Run first", "up": "One place up", "down": "One place down", "last": "Run last"}
 
 
 def panel(group: str | None = None) -> None:
@@ -58,7 +57,7 @@ def _panel(group: str | None) -> None:
             ):
                 _act(resources.service().resume, failed)
             if group is not None and waiting:
-                _priority([row for row in waiting if row.owner is None])
+                _priority([row for row in waiting if row.owner is None], "queue_priority")
 
 
 def _under_way(group: str | None) -> list[RunRow]:
@@ -115,7 +114,7 @@ def _line(row: RunRow, total: int, *, selected: bool) -> bool:
             pressed = st.button(name, key=f"watch-{row.id}", type="tertiary", help="Watch this run.")
         st.caption(_activity_text(row), width="stretch")
         if row.position is not None and total > 1:
-            _move_menu(row)
+            _priority([row], f"priority-{row.id}")
         if not selected:
             stop_button(row, key=f"stop-{row.id}")
     return pressed
@@ -150,46 +149,25 @@ def stop_all(rows: Iterable[RunRow]) -> None:
     _act(resources.service().stop, sorted(to_stop, key=lambda row: row.status != "queued"))
 
 
-def _menu(label: str, options: Iterable[str], apply: Callable[[str], object], hint: str = "", **more: Any) -> None:
-    """A menu of changes to the queue; disabled, with the reason, if this visitor may not make them."""
-    reason = actions.sentences(resources.service().queue_refusal())
-    selected = st.menu_button(
-        label,
-        list(options),
-        disabled=reason is not None,
-        help=wording.plain(reason) if reason else hint or None,
-        **more,
-    )
-    if selected and actions.perform(apply, selected):
-        st.rerun()
-
-
-def _move_menu(row: RunRow) -> None:
-    _menu(
-        "Move",
-        _MOVES,
-        lambda move: resources.service().move(row.id, cast(Move, move)),
-        format_func=lambda move: _MOVES[move],
-        key=f"move-{row.id}",
-        type="tertiary",
-        icon=":material/swap_vert:",
-    )
-
-
-def _priority(waiting: Sequence[RunRow]) -> None:
+def _priority(waiting: Sequence[RunRow], key: str) -> None:
+    """A menu of priorities; disabled, with the reason, if this visitor may not set them."""
     levels = {value: level for level, value in PRIORITIES.items()}
     now = {levels.get(row.priority, "mixed") for row in waiting}
     level = now.pop() if len(now) == 1 else "mixed"
     ids = [row.id for row in waiting]
-    _menu(
+    reason = actions.sentences(resources.service().queue_refusal())
+    selected = st.menu_button(
         f"Priority: {level}",
-        PRIORITIES,
-        lambda chosen: resources.service().set_priority(ids, PRIORITIES[cast(Priority, chosen)]),
-        "Waiting runs with a high priority start before all others.",
+        list(PRIORITIES),
+        disabled=reason is not None,
+        help=wording.plain(reason) if reason else "Waiting runs with a high priority start before all others.",
         format_func=str.capitalize,
-        key="queue_priority",
+        key=key,
+        type="tertiary",
         icon=":material/low_priority:",
     )
+    if selected and actions.perform(resources.service().set_priority, ids, PRIORITIES[cast(Priority, selected)]):
+        st.rerun()
 
 
 def stop_button(row: RunRow, key: str) -> None:

@@ -96,7 +96,6 @@ _STATUS: dict[str, tuple[str, str]] = {
     "failed": ("red", "error"),
     "diverged": ("red", "trending_up"),
     "lost": ("violet", "link_off"),
-    "unreadable": ("red", "broken_image"),
 }
 
 

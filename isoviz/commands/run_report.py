@@ -11,7 +11,7 @@ from isoviz.config import RunConfig
 from isoviz.events import Started
 from isoviz.formatting import decimals
 from isoviz.metrics.protocol import Metric
-from isoviz.operations.documents import NO_SCORE, UNREADABLE, Beginning, by_setup, delete_advice, summary_json
+from isoviz.operations.documents import NO_SCORE, Beginning, by_setup, summary_json
 from isoviz.runs.rows import RunRow
 from isoviz.runs.summaries import ERROR, TIMING, RunSummary, summary_of
 
@@ -31,8 +31,6 @@ def describe(run: RunRow | RunSummary, started: Started | None = None) -> str:
         started: for the baselines and notes of a `RunRow`.
     """
     run = summary_of(run, started) if isinstance(run, RunRow) else run
-    if run.unreadable:
-        return "\n    ".join([f"{run.id}  {UNREADABLE}  {run.name}", run.unreadable, delete_advice(run)])
     numbers = [_scores(run), *_isotropy(run), _times(run.numbers.get(TIMING, {}))] if run.status == "finished" else []
     return lines_of(run, numbers)
 

@@ -54,7 +54,6 @@ class RunSummary:
         message, advice: how it failed, diverged or was lost.
         eval_rows: rows of the validation split; None before it started.
         visitor: who launched it in the browser; None for the command line.
-        unreadable: why the run cannot be read; empty for one that can.
     """
 
     id: str
@@ -80,7 +79,6 @@ class RunSummary:
     message: str = ""
     advice: str = ""
     eval_rows: int | None = None
-    unreadable: str = ""
     visitor: str | None = None
 
     @property
@@ -250,7 +248,4 @@ def _parsed(text: str) -> Mapping[str, Any]:
 def summary_of_record(record: RowMapping | Mapping[str, Any]) -> RunSummary:
     """The summary in the columns `LISTED` and `summary` of the table of runs."""
     own = {"group" if name == "group_name" else name: record[name] for name in LISTED}
-    try:
-        return RunSummary(**own, **_parsed(record["summary"]))
-    except (ValueError, TypeError) as error:
-        return RunSummary(**own, unreadable=f"its summary is not valid ({error})")
+    return RunSummary(**own, **_parsed(record["summary"]))

@@ -64,23 +64,20 @@ def measured_clouds(
         pooled = measure_cloud(Sample(validated.pooled), "pooled", split=SPLIT, where=selection, costs=QUICK)
         left_out = {metric.slug: _HEAD_ONLY for metric in applicable("rows") if metric.cost not in QUICK}
         clouds["pooled"] = pooled.with_readings(left_out)
-    notes = (validated.sinks,) if validated.sinks else ()
-    clouds["layers"] = layers_record(validated.layers, target, notes)
+    clouds["layers"] = layers_record(validated.layers, target)
     for number, layer in enumerate(validated.layers, start=1):
-        name, position = f"layer_{number}", {"layer": number, "notes": notes}
+        name, position = f"layer_{number}", {"layer": number}
         clouds[name] = measure_cloud(
             layer.sample(), name, "tokens", split=SPLIT, where=position, costs=("closed form",)
         )
     return clouds
 
 
-def layers_record(
-    layers: Sequence[CovarianceAccumulator], target: SampledShrinkage, notes: tuple[str, ...] = ()
-) -> CloudRecord:
+def layers_record(layers: Sequence[CovarianceAccumulator], target: SampledShrinkage) -> CloudRecord:
     """All layers' tokens as one cloud, with IsoScore* at ζ = 0.2 and its error from sampling Σ_S."""
     union = CovarianceAccumulator.union(layers)
     sample = union.sample(shrinkage_cov=target.covariance, zeta=REPORTED_ZETA)
-    record = measure_cloud(sample, "layers", "tokens", split=SPLIT, where={"notes": notes})
+    record = measure_cloud(sample, "layers", "tokens", split=SPLIT)
     reading = record.readings.get("isoscore_star")
     error = None
     if reading is not None and not reading.undefined:

@@ -10,10 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import update
 
-from isoviz.errors import StoreError
+from isoviz.errors import InputError, StoreError
 from isoviz.events import Checkpointed, Stopped
 from isoviz.runs import schema
 from isoviz.runs.identity import host_name
+from isoviz.runs.schema import PRIORITIES
 from isoviz.runs.store import Store
 from tests.runs.conftest import Make
 from tests.runs.reports import ENDINGS, FAILED, FINISHED, begun
@@ -245,3 +246,15 @@ def test_a_run_is_claimed_or_deleted_never_both(store: Store, store_url: str, co
                 store.delete(run_id)
     other.close()
     assert outcomes <= {(True, False), (False, True)}
+
+
+def test_runs_are_taken_by_priority(store: Store, config: Make) -> None:
+    a, b, c = store.create([config(seed=seed) for seed in range(3)])
+    store.set_priority([c], PRIORITIES["high"])
+    store.set_priority([a], PRIORITIES["low"])
+    assert [(row.id, row.position) for row in store.list(status="queued", order="queue")] == [(c, 1), (b, 2), (a, 3)]
+    assert [row.id for row in (store.claim("me", "cpu") for _ in range(2)) if row] == [c, b]
+    store.set_priority([b], PRIORITIES["low"])
+    assert store.get(b).priority == PRIORITIES["normal"], "of waiting runs only"
+    with pytest.raises(InputError, match="priority: must be one of"):
+        store.set_priority([a], 99)
