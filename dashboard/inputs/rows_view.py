@@ -1,16 +1,12 @@
-"""A task's rows before launch: counts, first rows, lengths, labels and errors."""
+"""A task's rows before launch: counts, first rows and errors."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Literal
 
 import pandas as pd
 import streamlit as st
 
-from dashboard.shared import downloads, forms, wording
-from isoviz.statistics import power
-from isoviz.tasks.protocol import TRAIN, DataReport, Histogram, Problems, Task
+from dashboard.shared import forms, wording
+from isoviz.tasks.protocol import TRAIN, DataReport, Problems, Task
 
 FEW = 120
 """Fewer validation rows cannot show differences below 0.05, so they get no check mark."""
@@ -25,30 +21,10 @@ def counts(report: DataReport) -> None:
         few = split != TRAIN and count < FEW
         icon = "warning" if few else "check_circle"
         st.markdown(f":material/{icon}: **{wording.plain(split)}** {count:,} rows{counted}")
-        if split != TRAIN:
-            st.caption(smallest(count, "class" if labels else "number" if report.values else "text"))
     if part := sampled(report):
         st.caption(f":material/info: Checked here: {part}. Every row is checked before a run starts.")
     for note in report.notes:
         st.caption(f":material/info: {wording.plain(note)}")
-
-
-def smallest(rows: int, predicted: Literal["class", "number", "text"]) -> str:
-    """A sentence on the smallest difference that this number of validation rows can show."""
-    if predicted == "number":
-        least = power.smallest_correlation(rows)
-        if least is None:
-            return f"{rows} rows cannot show a correlation."
-        return f"With {rows:,} rows, a correlation below {least:.2g} cannot be distinguished from none (t-test, 5 %)."
-    difference = power.smallest_difference(rows)
-    if difference is None:
-        return f"{rows} rows are too few to show a difference between two models."
-    if predicted == "text":
-        return f"To differ significantly, two models must differ on at least {rows * difference:.0f} of the {rows:,} rows (sign test, 5 %)."
-    return (
-        f"One row is {1 / rows:.2g} of the accuracy. The smallest difference between two models that {rows:,} rows can show is "
-        f"{difference:.2g} (exact McNemar test, 5 %); it usually takes more."
-    )
 
 
 def sampled(report: DataReport) -> str:
@@ -61,40 +37,10 @@ def sampled(report: DataReport) -> str:
 
 
 def draw(task: Task, report: DataReport) -> None:
-    """First rows per split, and histograms of text lengths and labels."""
-    # Plotly takes a moment to load, so it is imported only here
-    from dashboard.components import figure
-    from dashboard.inputs import data_figures
-
+    """First rows per split."""
     for split, rows in report.preview.items():
         st.caption(f"First rows of {wording.plain(split)}")
         st.dataframe(_named(task, rows), hide_index=True, alt=f"First rows of the {split} split")
-    figures = {title: data_figures.spread(splits, label) for title, (splits, label) in _spreads(task, report).items()}
-    if task.label_names:
-        figures["Classes"] = data_figures.classes(report.labels, "class")
-    if part := sampled(report):
-        st.caption(f"The histograms are {part}.")
-    cells = [cell for _ in range(-(-len(figures) // 2)) for cell in st.columns(2)]
-    for (title, histogram), cell in zip(figures.items(), cells, strict=False):
-        with cell:
-            figure.draw(
-                histogram,
-                title=title,
-                key=f"rows_{task.slug}_{title}",
-                words=f"Histogram, {title}: {_in_words(task, report, title)}",
-                name=downloads.file_name("isoviz", "rows", task.slug, title),
-            )
-
-
-def _spreads(task: Task, report: DataReport) -> dict[str, tuple[Mapping[str, Histogram], str]]:
-    """Histograms of numbers: title → histogram per split, and what is counted."""
-    spreads: dict[str, tuple[Mapping[str, Histogram], str]] = {}
-    for column in task.columns:
-        lengths = {split: of[column] for split, of in report.lengths.items()}
-        spreads[f"{column}: words per row"] = (lengths, "words")
-    if not task.label_names and report.values:
-        spreads["Labels"] = (report.values, "label")
-    return spreads
 
 
 def _named(task: Task, rows: list[dict[str, object]]) -> pd.DataFrame:
@@ -103,15 +49,6 @@ def _named(task: Task, rows: list[dict[str, object]]) -> pd.DataFrame:
     if task.label_names and "label" in frame:
         frame["label"] = [task.label_names[int(code)] for code in frame["label"]]
     return frame
-
-
-def _in_words(task: Task, report: DataReport, title: str) -> str:
-    if title == "Classes":
-        counted = {split: ", ".join(f"{k} {v}" for k, v in counts.items()) for split, counts in report.labels.items()}
-    else:
-        splits, _ = _spreads(task, report)[title]
-        counted = {split: str(histogram) for split, histogram in splits.items()}
-    return "; ".join(f"{split} {text}" for split, text in counted.items())
 
 
 def problems(faults: Problems) -> None:

@@ -220,26 +220,6 @@ class Problems:
 
 
 @dataclass(frozen=True)
-class Histogram:
-    """Counts of numbers in bins of equal width.
-
-    Attributes:
-        edges: (bins + 1) ascending; a number equal to an inner edge is in the bin above it.
-        counts: (bins).
-        low, median, high: of the numbers themselves.
-    """
-
-    edges: tuple[float, ...]
-    counts: tuple[int, ...]
-    low: float
-    median: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.low:.4g} to {self.high:.4g}, median {self.median:.4g}"
-
-
-@dataclass(frozen=True)
 class DataReport:
     """A report on task data, for a look before launching.
 
@@ -249,8 +229,6 @@ class DataReport:
         labels: label name → count, per split; empty for kinds without classes.
         preview: first rows per split.
         notes: things worth knowing that stop nothing (duplicate rows, overlap of the splits, ...).
-        lengths: split → text column → words per row.
-        values: split → labels of a regression task; empty for the other kinds.
     """
 
     rows: dict[str, int]
@@ -258,5 +236,3 @@ class DataReport:
     labels: dict[str, dict[str, int]]
     preview: dict[str, list[dict[str, object]]]
     notes: tuple[str, ...] = field(default=())
-    lengths: dict[str, dict[str, Histogram]] = field(default_factory=dict)
-    values: dict[str, Histogram] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A report on a task's rows, for a look before launching: counts, lengths, labels, first rows and oddities."""
+"""A report on a task's rows, for a look before launching: counts, labels, first rows and oddities."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isoviz.tasks import outcomes
-from isoviz.tasks.protocol import TRAIN, DataReport, Histogram, Task
+from isoviz.tasks.protocol import TRAIN, DataReport, Task
 
 if TYPE_CHECKING:
     import pandas as pd
 
-BINS = 20
 SAMPLE = 50_000
 """Rows of a split that are looked at, at most."""
 LONGEST_TEXT = 2_000
@@ -35,15 +34,6 @@ def data_report(task: Task, splits: Mapping[str, pd.DataFrame], totals: Mapping[
             for split, frame in splits.items()
         },
         notes=(*score_notes(task, splits), *repeats),
-        lengths={
-            split: {
-                column: histogram(np.array([len(text.split()) for text in frame[column]])) for column in task.columns
-            }
-            for split, frame in splits.items()
-        },
-        values={split: histogram(frame["label"].to_numpy()) for split, frame in splits.items()}
-        if task.reference == "label" and not task.label_names
-        else {},
     )
 
 
@@ -74,23 +64,6 @@ def score_notes(task: Task, splits: Mapping[str, pd.DataFrame]) -> list[str]:
                 "model from a constant guess."
             )
     return notes
-
-
-def histogram(numbers: np.ndarray, bins: int = BINS) -> Histogram:
-    """Counts of finite numbers (n ≥ 1) in bins of equal width; few whole numbers get a bin each."""
-    numbers = np.asarray(numbers, dtype=np.float64)
-    low, high = float(numbers.min()), float(numbers.max())
-    if (numbers % 1 == 0).all() and high - low < bins:
-        counts, edges = np.histogram(numbers, np.arange(low, high + 2) - 0.5)
-    else:
-        counts, edges = np.histogram(numbers, bins)
-    return Histogram(
-        tuple(float(edge) for edge in edges),
-        tuple(int(count) for count in counts),
-        low,
-        float(np.median(numbers)),
-        high,
-    )
 
 
 def _counts(task: Task, frame: pd.DataFrame) -> dict[str, int]:

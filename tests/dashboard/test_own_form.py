@@ -14,7 +14,7 @@ from isoviz.runs.store import Store
 from isoviz.tasks.protocol import OwnTask
 from tests import tiny
 from tests.dashboard.conftest import OpenPage
-from tests.dashboard.reading import errors, mounted, texts
+from tests.dashboard.reading import errors, texts
 from tests.dashboard.test_train_page import _one_cpu, launch, numbers  # noqa: F401
 
 MOODS = ["glad", "sad", "calm"]
@@ -168,12 +168,6 @@ def test_rows_of_a_task_are_sampled_on_request(open_page: OpenPage, tmp_path: Pa
     page.run()
     assert not page.exception
     assert len(page.dataframe) == before + 2
-    charts = [figure["words"] for figure in mounted(page)]
-    assert len(charts) == 3  # two texts and the label
-    assert "train 3 to 7" in charts[0]
-    assert charts[2].startswith("Histogram, Labels: train ")
-    names = ["sentence1-words-per-row", "sentence2-words-per-row", "Labels"]
-    assert [figure["name"] for figure in mounted(page)] == [f"isoviz-rows-glue-stsb-{name}" for name in names]
 
 
 def test_direction_of_a_translation(open_page: OpenPage, store: Store, tmp_path: Path, tiny_models: object) -> None:

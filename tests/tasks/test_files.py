@@ -178,7 +178,7 @@ def test_long_splits_are_checked_by_sample(tmp_path, suffix, monkeypatch):
     monkeypatch.setattr(checking, "check", lambda rows, *rest: seen.append(list(rows.index)) or plain(rows, *rest))
     report = tasks.check_data(COLA, folder, sample=50)
     assert report.rows == {"train": 400, "validation": 30} and report.looked_at == {"train": 50, "validation": 30}
-    assert sum(report.labels["train"].values()) == sum(report.lengths["train"]["sentence"].counts) == 50
+    assert sum(report.labels["train"].values()) == 50
     assert [row["sentence"] for row in report.preview["train"]] == train["sentence"].tolist()[:5]
     assert seen[0][:5] == [0, 1, 2, 3, 4] and len(set(seen[0])) == 50 and max(seen[0]) > 200  # from all over the file
     assert tasks.check_data(COLA, folder, sample=50) == report

@@ -97,8 +97,6 @@ def test_all_forms_of_file_give_the_same_rows(tmp_path, slug):
             assert type(texts) is type(starts) is list and type(starts[0]) is int
     report = tasks.check_data(task, tmp_path / ".parquet")
     assert report.rows["train"] == 8
-    assert set(report.lengths["validation"]) == set(task.columns)
-    assert bool(report.values) == (task.kind in ("regression", "embedding"))
     simple = baselines.guess(task, train, tables[0].validation)
     assert set(simple) == set(task.metrics)
     assert list(baselines.reference_values(task, simple)) == [task.simple_guess]
