@@ -149,7 +149,6 @@ def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
         choices: dict[str, Any] = {"allow_random": allow_random}
         if source is not None and not model_form.weights(source, allow_random):
             source = None
-    model_form.finder(prefix + "model", several=False)
     if own_texts:
         own_set = vectors_form.draw(prefix, "texts")
         prompt, truncate = _sentence_fields(modules, form)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import streamlit as st
@@ -11,7 +10,6 @@ from dashboard.shared import forms, reading, resources, wording
 from isoviz.errors import AccessError, InputError, IsoVizError
 from isoviz.hub import offline
 from isoviz.models import cache, hub, sources
-from isoviz.models.cache import CachedModel
 from isoviz.models.sources import ModelSource
 from isoviz.tasks.protocol import HeadKind
 
@@ -20,15 +18,12 @@ HELP = (
     "which may end in @ and a branch, tag or commit."
 )
 PLACEHOLDER = "Choose, or type a directory or hub id and press Enter"
-_SHOWN = 8
-"""Most unusable models listed by name."""
 
 
 def options() -> list[str]:
     """Options: bundled models, usable models in the hub cache, and models of earlier runs."""
-    cached = [model.name for model in _cached() if model.problem is None]
     used = sorted({facet.model for facet in resources.store().facets()})
-    return list(dict.fromkeys([*sources.bundled(), *cached, *used]))
+    return list(dict.fromkeys([*sources.bundled(), *_cached(), *used]))
 
 
 def show_source(name: str, heads: Sequence[HeadKind] = ()) -> ModelSource | None:
@@ -87,66 +82,6 @@ def forget() -> None:
     _cached.clear()
 
 
-def finder(field: str, *, several: bool) -> None:
-    """The models in the hub cache; a click puts one into the widget with the key `field`."""
-    with st.expander("Models in this machine's hub cache", icon=":material/search:"):
-        _here(field, several)
-
-
-def _here(field: str, several: bool) -> None:
-    cached = _cached()
-    usable = {one.name: one for one in cached if one.problem is None}
-    if not cached:
-        st.caption("The hub cache of this machine contains no models. Downloaded models appear here.")
-        return
-    _pick(
-        "Hub cache",
-        field,
-        several,
-        {name: f"{name} · {wording.size(one.size)} · {one.family}" for name, one in usable.items()},
-        f"{len(usable)} models, most recently used first",
-    )
-    _unusable({one.name: one.problem for one in cached if one.problem})
-
-
-# ---------------------------------------------------------------------------------------------------- parts
-
-
-def _pick(label: str, field: str, several: bool, labels: dict[str, str], placeholder: str) -> None:
-    """A list that puts the selected model into the field."""
-    key = f"{field}.{label.split()[0].lower()}"
-    st.selectbox(
-        label,
-        list(labels),
-        index=None,
-        format_func=lambda name: labels.get(name, name),
-        key=key,
-        placeholder=placeholder,
-        on_change=_use_picked,
-        args=(field, several, key),
-    )
-
-
-def _use_picked(field: str, several: bool, key: str) -> None:
-    name = st.session_state.get(key)
-    st.session_state[key] = None
-    if name:
-        _put(field, several, name)
-
-
-def _put(field: str, several: bool, name: str) -> None:
-    current = st.session_state.get(field) or []
-    st.session_state[field] = list(dict.fromkeys([*current, name])) if several else name
-
-
-def _unusable(problems: dict[str, str | None]) -> None:
-    for name, problem in list(problems.items())[:_SHOWN]:
-        label = re.sub(r"(@[0-9a-f]{10})[0-9a-f]{30}$", r"\1…", name)
-        st.caption(f":material/block: {wording.plain(f'{label} {problem}')}")
-    if len(problems) > _SHOWN:
-        st.caption(f"{len(problems) - _SHOWN} more cannot be used.")
-
-
 def _is_folder(name: str) -> bool:
     """Whether the name is a directory, or a path without read access, which `_resolved` reports."""
     try:
@@ -186,5 +121,5 @@ def _compared(
 
 
 @st.cache_data(show_spinner=False, ttl=60, max_entries=1)
-def _cached() -> list[CachedModel]:
+def _cached() -> list[str]:
     return cache.models()

@@ -1,12 +1,12 @@
-"""A task's rows before launch: counts, first rows and errors."""
+"""A task's rows before launch: counts and first rows."""
 
 from __future__ import annotations
 
 import pandas as pd
 import streamlit as st
 
-from dashboard.shared import forms, wording
-from isoviz.tasks.protocol import TRAIN, DataReport, Problems, Task
+from dashboard.shared import wording
+from isoviz.tasks.protocol import TRAIN, DataReport, Task
 
 FEW = 120
 """Fewer validation rows cannot show differences below 0.05, so they get no check mark."""
@@ -49,17 +49,3 @@ def _named(task: Task, rows: list[dict[str, object]]) -> pd.DataFrame:
     if task.label_names and "label" in frame:
         frame["label"] = [task.label_names[int(code)] for code in frame["label"]]
     return frame
-
-
-def problems(faults: Problems) -> None:
-    """The first invalid rows."""
-    listed = len(faults.first)
-    single = faults.count == 1
-    cut = f" Showing the first {listed}." if listed < faults.count else ""
-    forms.show_error(
-        f"{faults.count:,} row{' is' if single else 's are'} invalid: correct or remove {'it' if single else 'them'}.{cut}"
-    )
-    lines = [(fault.split, fault.row, fault.column, fault.what, fault.value) for fault in faults.first]
-    table = pd.DataFrame(lines, columns=["split", "row", "column", "what is wrong", "value"])
-    st.dataframe(table, hide_index=True, height="auto", alt="Invalid rows, with the column and the reason")
-    st.caption("Rows are counted from 1, not counting the header.")

@@ -74,18 +74,15 @@ def measured_clouds(
 
 
 def layers_record(layers: Sequence[CovarianceAccumulator], target: SampledShrinkage) -> CloudRecord:
-    """All layers' tokens as one cloud, with IsoScore* at ζ = 0.2 and its error from sampling Σ_S."""
+    """All layers' tokens as one cloud, with IsoScore* at ζ = 0.2."""
     union = CovarianceAccumulator.union(layers)
     sample = union.sample(shrinkage_cov=target.covariance, zeta=REPORTED_ZETA)
     record = measure_cloud(sample, "layers", "tokens", split=SPLIT)
     reading = record.readings.get("isoscore_star")
-    error = None
-    if reading is not None and not reading.undefined:
-        error = target.half_width(sample.true_covariance, REPORTED_ZETA)
-    if reading is None or error is None:
+    if reading is None or reading.undefined or target.rows == target.of_rows:
         return record
-    note = f"is taken with Σ_S from {target.rows:,} of {target.of_rows:,} training rows: ± {error:.2g} (95 %) against all of them"
-    return record.with_readings({"isoscore_star": reading.model_copy(update={"error": error, "note": note})})
+    note = f"is taken with Σ_S from {target.rows:,} of {target.of_rows:,} training rows"
+    return record.with_readings({"isoscore_star": reading.model_copy(update={"note": note})})
 
 
 def _arrays(head: Sample) -> dict[str, np.ndarray]:

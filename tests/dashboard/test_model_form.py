@@ -9,14 +9,12 @@ import pytest
 
 from dashboard.inputs import model_form
 from isoviz.exploring import measuring
-from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
 from isoviz.models import sources
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
-from tests.dashboard.reading import ROWS, address, errors, keep, key_for, texts
+from tests.dashboard.reading import ROWS, address, errors, keep, texts
 from tests.hub_client import looking_at
-from tests.jobs.here import work_here
 from tests.loopback_hub import LoopbackHub, serving
 from tests.tiny import TinyModels, without_a_weight
 
@@ -36,28 +34,17 @@ def published(hub: LoopbackHub, tiny_models: TinyModels) -> str:
     return hub.add(NAME, tiny_models("bert"))
 
 
-def test_cached_models_are_offered_with_their_size(open_page: OpenPage, published: str) -> None:
-    page = open_page("train")
-    assert "hub cache of this machine contains no models" in texts(page)
+def test_cached_models_are_offered(open_page: OpenPage, published: str) -> None:
     size = sources.fetch(sources.resolve(NAME)).size
     model_form.forget()
     page = open_page("train", train_max_length="48")
     assert NAME in page.multiselect(key=FIELD).options
-    (label,) = page.selectbox(key=f"{FIELD}.hub").options
-    assert label == f"{NAME} · {size / 1000:.1f} kB · bert"
-    page.selectbox(key=f"{FIELD}.hub").set_value(NAME).run()
+    page.multiselect(key=FIELD).set_value(["demo/tiny-bert", NAME]).run()
     assert errors(page) == []
     assert page.multiselect(key=FIELD).value == ["demo/tiny-bert", NAME]
-    assert page.selectbox(key=f"{FIELD}.hub").value is None
     assert f"in this machine's hub cache, {size / 1000:.1f} kB, commit {published[:10]}" in texts(page)
-    assert page.query_params[FIELD] == ["demo/tiny-bert", NAME]
     again = open_page("train", **{FIELD: NAME})
     assert again.multiselect(key=FIELD).value == [NAME]
-
-
-def _work(request: ViewRequest) -> str:
-    """Runs the job in this process; returns its state."""
-    return work_here(VIEW, key_for(request), request.as_json()).status
 
 
 LACKS = "1 encoder weight is missing from the checkpoint"

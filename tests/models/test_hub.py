@@ -80,12 +80,7 @@ def test_a_revision_is_found_and_cached_separately(server, published, tiny_model
     assert (fetched.revision, fetched.name) == (other, f"{NAME}@refs/pr/1")
     assert sources.fetch(sources.resolve(f"{NAME}@{published}")).revision == published
     assert sources.resolve(NAME).revision == published
-    listed = {entry.name: entry for entry in cache.models()}
-    assert set(listed) == {f"{NAME}@refs/pr/1", NAME}
-    assert (listed[NAME].revision, listed[NAME].family, listed[NAME].problem) == (published, "bert", None)
-    assert listed[NAME].size == sources.resolve(NAME).size
-    for name, entry in listed.items():
-        assert sources.resolve(name).revision == entry.revision
+    assert sorted(cache.models()) == [NAME, f"{NAME}@refs/pr/1"]
     with pytest.raises(ModelError, match="has no such revision"):
         sources.resolve(f"{NAME}@nowhere")
 
@@ -108,23 +103,6 @@ def test_a_bare_transformer_is_asked_for_modules_once(server, published):
     forget_answers()
     assert sources.resolve(NAME).kind == "cached"
     assert not [line for line in server.asked if "modules.json" in line]
-
-
-def test_training_records_the_commit(server, published, cola, tmp_path):
-    from isoviz.config import RunConfig
-    from isoviz.runs import planning
-    from isoviz.training.loop import train
-
-    (config,) = planning.expand(
-        [NAME], ["glue/cola"], [("baseline", {})], [0], data=str(cola), epochs=1, max_train=16, threads=1
-    )
-    events = []
-    train(RunConfig(**config.model_dump()), events.append, lambda: False, tmp_path / "run")
-    (started,) = [event for event in events if event.kind == "started"]
-    assert started.model_revision == published
-    assert started.model_fingerprint == sources.resolve(NAME).fingerprint
-    assert any("downloading the model" in event.detail for event in events if event.kind == "entered")
-    assert events[-1].kind == "finished"
 
 
 @pytest.mark.parametrize("verb", ["measure", "train"])

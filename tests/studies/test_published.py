@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections import Counter
 from dataclasses import replace
 
@@ -13,12 +11,11 @@ from isoviz import methods, studies, tasks
 from isoviz.errors import InputError
 from isoviz.studies import papers
 from isoviz.studies.calibration_stars import stars, stars_in_words, stars_table
-from isoviz.studies.papers import PAPERS, place_names
-from isoviz.studies.published import Printed, beside, everything, of
+from isoviz.studies.papers import PAPERS
+from isoviz.studies.published import beside, everything
 from isoviz.studies.records import Evidence
 from isoviz.tasks.metrics import METRICS
 
-EXCLUDE = "exclude each other"
 OTHER = {"lam", "zeta", "minutes_per_epoch", "average", "isoscore", "i1", "i2", "ev_1", "ev_2", "ev_3"}
 
 
@@ -63,44 +60,6 @@ def test_values_are_where_their_metrics_live():
         elif one.metric in ("i1", "i2", "ev_1", "ev_2", "ev_3", "isoscore"):
             assert 0 <= one.value <= 1 and one.on_our_scale == one.value
         assert one.sd is None or one.sd >= 0
-
-
-def test_partition_scores_that_exclude_each_other_are_marked_and_no_others():
-    """Values between m and M vary by at most (M − m)/(2√(mM)) of their mean, so I2 ≤ (1 − I1)/(2√I1), but for rounding."""
-    pairs: dict[tuple[str, ...], dict[str, Printed]] = {}
-    for one in everything():
-        if one.metric in ("i1", "i2"):
-            pairs.setdefault((one.place, one.model, one.task, one.label, one.remark), {})[one.metric] = one
-    assert len(pairs) == 141
-    for pair in pairs.values():
-        i1, i2 = pair["i1"].value, pair["i2"].value
-        loosest = (1 - (i1 - 0.005)) / (2 * math.sqrt(max(i1 - 0.005, 1e-9)))
-        marked = [EXCLUDE in value.doubt for value in pair.values()]
-        if i2 - 0.005 > loosest:
-            assert all(marked), pair
-        if i2 <= (1 - i1) / (2 * math.sqrt(max(i1, 1e-9))):
-            assert not any(marked), pair
-
-
-def test_isoscores_that_the_explained_variance_rules_out_are_marked():
-    """The rest of the variance spread evenly gives the largest IsoScore that three printed EV_k allow."""
-    width = {"bert-base-cased": 768, "roberta-large": 1024}
-    marked = []
-    for score in of("isolayer", "Table 2"):
-        if score.metric != "isoscore":
-            continue
-        label = "IsoLayer" if score.method == "isolayer" else "baseline (paper 000)"
-        ev = [
-            one.value
-            for one in of("isolayer", "Table 3")
-            if (one.model, one.task, one.label) == (score.model, score.task, label) and one.metric.startswith("ev_")
-        ]
-        shares = [ev[0] - 0.005, *(after - before for before, after in itertools.pairwise(ev))]
-        rest, d = 1 - sum(shares), width[score.model]
-        most = (1 / (sum(share**2 for share in shares) + rest**2 / (d - 3)) - 1) / (d - 1)
-        assert bool(score.doubt) == (score.value > most + 1e-4), (score, most)
-        marked.append(bool(score.doubt))
-    assert (len(marked), sum(marked)) == (12, 9)
 
 
 def test_the_stars_are_tested_again():
@@ -150,16 +109,3 @@ def test_a_paper_is_found_by_its_name() -> None:
         papers.get("isobm")
     with pytest.raises(InputError, match="calibration"):  # one of another package must not break the list of all
         replace(studies.get("istar-figure-2"), slug="lab-figure-2")
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("Figures 1, 2 and 4, Table 2", ("Figure 1", "Figure 2", "Figure 4", "Table 2")),
-        ("Figures 3–5 and 7", ("Figure 3", "Figure 4", "Figure 5", "Figure 7")),
-        ("I-STAR, caption of Figure 2", ("Figure 2",)),
-        ("section 3", ()),
-    ],
-)
-def test_places_are_read_from_words(text: str, names: tuple[str, ...]) -> None:
-    assert place_names(text) == names

@@ -158,24 +158,6 @@ def test_a_biased_measure_is_left_out_with_too_few_points() -> None:
     assert "effective_rank" not in missing and values["effective_rank"] > 1
 
 
-@pytest.mark.parametrize(
-    ("batch", "sentence"),
-    [
-        (np.ones((1, 8)), "1 usable vectors at step 1: deciding needs 4 per batch"),
-        (np.zeros((8, 8)), "8 of 8 vectors are zero at step 1"),
-        (np.vstack([np.eye(8), np.full((1, 8), np.inf)]), "left out 1 of 9 vectors with nan or infinite entries"),
-    ],
-)
-def test_unusable_vectors_are_reported_once(batch: Any, sentence: str) -> None:
-    watch = Watch(warmup=0, measure_every=1)
-    with pytest.warns(WatchWarning, match=sentence) as caught:
-        for _ in range(5):
-            watch.step(batch)
-    lines = [str(each.message) for each in caught]
-    assert sum(sentence.split(" at ")[0] in each for each in lines) == 1
-    assert all("\n" not in each for each in lines)
-
-
 @pytest.mark.parametrize("rows", [1, 2, 3, 5])
 def test_a_last_batch_may_have_any_size(rows: int) -> None:
     watch = Watch(warmup=0, on_collapse="log")

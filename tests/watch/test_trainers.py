@@ -222,36 +222,6 @@ def test_a_loss_that_runs_the_model_in_parts(tmp_path):
 
 
 @pytest.mark.nightly
-def test_accelerate_with_accumulation_evaluation_and_half_precision(rows):
-    from accelerate import Accelerator
-    from accelerate.state import AcceleratorState
-
-    AcceleratorState._reset_state()
-    try:
-        accelerator = Accelerator(cpu=True, mixed_precision="bf16", gradient_accumulation_steps=2)
-        encoder = Encoder("collapsing").train()
-        model, optimiser = accelerator.prepare(encoder, torch.optim.AdamW(encoder.parameters(), lr=1e-3))
-        watch = Watch(on_collapse="log", **OPTIONS)
-        watch.attach(model)
-        for start in range(0, len(rows), BATCH):
-            batch = {name: torch.tensor([row[name] for row in rows[start : start + BATCH]]) for name in rows[0]}
-            with accelerator.accumulate(model):
-                accelerator.backward(model(**batch)["loss"])
-                optimiser.step()
-                optimiser.zero_grad()
-            if accelerator.sync_gradients:
-                watch.step()
-                with torch.no_grad():
-                    model(**{name: value[:7] for name, value in batch.items()})
-            if watch.alarm:
-                break
-    finally:
-        AcceleratorState._reset_state()
-    assert watch.alarm is not None and watch.alarm.kind == "alike" and watch.alarm.step == watch.steps
-    assert sizes(watch) == {BATCH}
-
-
-@pytest.mark.nightly
 def test_lightning_with_accumulation_validation_and_half_precision(rows, tmp_path):
     loggers = pytest.importorskip("lightning.pytorch.loggers")
     watch = Watch(on_collapse="log", **OPTIONS)
