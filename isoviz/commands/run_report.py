@@ -13,7 +13,7 @@ from isoviz.formatting import decimals
 from isoviz.metrics.protocol import Metric
 from isoviz.operations.documents import NO_SCORE, Beginning, by_setup, summary_json
 from isoviz.runs.rows import RunRow
-from isoviz.runs.summaries import ERROR, TIMING, RunSummary, summary_of
+from isoviz.runs.summaries import TIMING, RunSummary, summary_of
 
 CLOUDS: Mapping[str, str] = {
     "head": "what the output layer reads",
@@ -63,8 +63,6 @@ def _isotropy(run: RunSummary) -> list[str]:
         number, why = isotropy[slug], run.undefined.get(slug)
         undefined = f"undefined ({why})" if why else "undefined"
         value = undefined if number is None else decimals(number, metric.decimals)
-        if (error := run.numbers.get(ERROR, {}).get(slug)) is not None:
-            value += f" (± {error:.1g} from sampling, 95 %)"
         lines.setdefault(run.home(slug), []).append(f"{_with_settings(slug, run.settings(slug))} {value}")
     return [f"{_cloud(run, home)}: {', '.join(of)}" for home, of in lines.items()]
 

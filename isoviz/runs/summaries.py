@@ -28,13 +28,11 @@ METRIC: Final = "metric"
 BASELINE: Final = "baseline"
 TIMING: Final = "timing"
 SETTING: Final = "setting"
-ERROR: Final = "error"
 POINTS: Final = "n"
 DIMENSIONS: Final = "d"
 CLOUDS: Final = ("head", "layers", "output")
-"""Kinds of numbers: task metrics, the scores of simple baselines, seconds, `slug:name` of a metric's settings, the sampling error of
-a metric that was computed on part of its cloud, the sizes of each cloud, and under a cloud's name the isotropy metrics that the run
-reports of it."""
+"""Kinds of numbers: task metrics, the scores of simple baselines, seconds, `slug:name` of a metric's settings, the sizes of each cloud, and
+under a cloud's name the isotropy metrics that the run reports of it."""
 
 _COLUMNS: Final = ("model", "task", "method", "seed")
 LISTED: Final = ("id", "name", "group_name", "status", "owner", "created", "visitor", *_COLUMNS)
@@ -175,8 +173,6 @@ def _add_isotropy(numbers: dict[str, dict[str, float | None]], isotropy: Measure
             numbers.setdefault(name, {})[slug] = _finite(reading.value)
             for setting, value in reading.settings.items():
                 numbers.setdefault(SETTING, {})[f"{slug}:{setting}"] = _finite(value)
-            if reading.error is not None:
-                numbers.setdefault(ERROR, {})[slug] = _finite(reading.error)
             if reading.undefined:
                 undefined[slug] = reading.undefined
     return undefined

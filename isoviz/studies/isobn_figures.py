@@ -1,4 +1,4 @@
-"""Figures 1 to 4 and Table 2 of IsoBN: spread, correlation and explained variance of a pre-trained encoder's first-token vectors.
+"""Figures 1, 2 and 4 and Table 2 of IsoBN: spread, correlation and explained variance of a pre-trained encoder's first-token vectors.
 
 Each cloud is a complete training set through the unchanged encoder, one point per row.
 """
@@ -18,20 +18,17 @@ from isoviz.studies.isobn import BERT, MODELS, ROBERTA
 from isoviz.studies.isobn_clouds import BETA, MAX_LENGTH, POOLER, Cloud, encode
 from isoviz.studies.judging import Judgement, by_cases
 from isoviz.studies.published import of
-from isoviz.studies.result import Figure, Panel, Published, Result, Row, Table
+from isoviz.studies.result import Figure, Published, Result, Row, Table
 from isoviz.studies.study import Claim, Computed, ComputedStudy, Progress
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 FLOOR: Final = 1e-10
 PER_DECADE: Final = 5
 """Bins of Figure 1 for each power of ten."""
 STRONG: Final = 0.5
 """Two dimensions with at least this |ρ| count as strongly correlated."""
-GROUPED: Final = 0.5
-"""Dimensions with at least this mean |ρ| form a group."""
 OF_ALL: Final = (
     "A point is a training row (a pair of texts is read together), through the encoder as it was downloaded, in evaluation "
     "mode and float32.",
@@ -305,112 +302,4 @@ FIGURES: Final = ComputedStudy(
     compute=figures_and_table,
 )
 
-# ---------------------------------------------------------------------------------------------------- Figure 3
-
-
-def groups(correlation: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Group of each dimension, (d,), by average linkage on 1 − |ρ|, cut where the mean |ρ| falls below `GROUPED`."""
-    import numpy as np
-    from scipy.cluster import hierarchy
-    from scipy.spatial.distance import squareform
-
-    if len(correlation) < 2:
-        return np.zeros(len(correlation), dtype=np.int64)
-    distance = np.clip(1.0 - correlation, 0.0, 1.0)
-    np.fill_diagonal(distance, 0.0)
-    tree = hierarchy.linkage(squareform(distance, checks=False), method="average")
-    return np.asarray(hierarchy.fcluster(tree, 1.0 - GROUPED, criterion="distance"), dtype=np.int64)
-
-
-def assumed(correlation: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-    """Name → |ρ|: real, as assumed by batch normalisation, and as assumed by IsoBN."""
-    import numpy as np
-
-    of_group = groups(correlation)
-    return {
-        "real": correlation,
-        "batch normalisation": np.eye(len(correlation)),
-        "IsoBN": (of_group[:, None] == of_group).astype(np.float64),
-    }
-
-
-def distance(matrix: NDArray[np.float64], real: NDArray[np.float64]) -> float:
-    """Root-mean-square difference over distinct dimensions."""
-    import numpy as np
-
-    above = np.triu_indices(len(real), 1)
-    return float(np.sqrt(np.mean((matrix[above] - real[above]) ** 2))) if len(above[0]) else 0.0
-
-
-def assumptions(scale: str, progress: Progress, inputs: Inputs) -> Computed:
-    """A row of matrices for each encoder on each task."""
-    quick = scale == "quick"
-    tasks = inputs.tasks or (("demo/paraphrase",) if quick else ("glue/mrpc",))
-    encoded, config = encode(_models(inputs, quick), tasks, inputs.data, QUICK_ROWS if quick else None, progress)
-    panels: list[Panel] = []
-    rows: list[Row] = []
-    for one in encoded:
-        cloud = next((candidate for candidate in one.clouds if candidate.tensor == POOLER), one.clouds[0])
-        matrices = assumed(cloud.correlation)
-        panels += [matrix(cloud.title if name == "real" else name, values) for name, values in matrices.items()]
-        of_group = groups(cloud.correlation).tolist()
-        share = 100 * sum(of_group.count(group) > 1 for group in of_group) / cloud.d
-        distances = (distance(matrices[name], cloud.correlation) for name in ("batch normalisation", "IsoBN"))
-        rows.append([one.task.title, one.model.name, len(set(of_group)), share, *distances])
-    table = Table(
-        title="How far each assumption is from the real matrix",
-        header=["task", "encoder", "groups", "% of dimensions in a group of two or more", "distance of the identity",
-                "distance of the blocks"],
-        rows=rows,
-        notes=["Distance: root-mean-square difference of |ρ| over all pairs of distinct dimensions."],
-    )  # fmt: skip
-    title = "|ρ|: real, and as assumed by batch normalisation and by IsoBN"
-    return Computed(
-        title=FIGURE_3.title,
-        figures=[Figure(title=title, place="Figure 3", columns=3, panels=panels)],
-        tables=[table],
-        notes=list(dict.fromkeys(note for one in encoded for note in one.notes)),
-        config=config | {"grouped": GROUPED},
-        packages=PACKAGES,
-    )
-
-
-def blocks_fit_better(result: Result) -> Judgement:
-    """The blocks' distance from the real matrix against the identity's."""
-    rows = result.tables[0].rows
-    better = [float(row[5] or 0) < float(row[4] or 0) for row in rows]
-    distances = "; ".join(f"{row[0]}, {row[1]}: {row[5]:.3f} against {row[4]:.3f}" for row in rows)
-    sentence = f"Distance of IsoBN's blocks from the real matrix against that of the identity: {distances}."
-    return by_cases(better, sentence)
-
-
-def nearly_block_diagonal(result: Result) -> Judgement:
-    """Do the groups hold most dimensions, and do the blocks leave less than a tenth of the correlation to explain?"""
-    rows = result.tables[0].rows
-    fits = [float(row[5] or 0) < 0.1 and float(row[3] or 0) > 50 for row in rows]
-    fits_by_cloud = "; ".join(f"{row[0]}, {row[1]}: {row[3]:.0f} % of the dimensions are in a group of two or more, distance {row[5]:.3f}"
-                     for row in rows)  # fmt: skip
-    return by_cases(fits, f"{fits_by_cloud}.")
-
-
-FIGURE_3: Final = ComputedStudy(
-    slug="isobn-figure-3",
-    title="Which correlation do the normalisations assume?",
-    summary="|ρ| of an encoder's first-token vectors before fine-tuning, beside the identity that batch normalisation assumes and the "
-    "blocks of ones that IsoBN assumes.",
-    open_points=(
-        "The paper calls the figure an illustration and names neither encoder nor task. Here MRPC, or its demo counterpart.",
-        "The paper does not define the groups, because IsoBN never forms them: γ counts a group softly. Here: average linkage, cut where "
-        "the mean |ρ| of two groups falls below 0.5.",
-    ),
-    claims=(
-        Claim("The correlation matrix is nearly block-diagonal.", nearly_block_diagonal),
-        Claim("IsoBN's blocks are closer to the real matrix than batch normalisation's identity.", blocks_fit_better),
-    ),
-    quick=f"{QUICK_ENCODER} on demo/paraphrase, {QUICK_ROWS:,} training rows",
-    full="bert-base-cased and roberta-large on MRPC, all training rows",
-    takes=TAKES,
-    compute=assumptions,
-)
-
-STUDIES: Final = (FIGURES, FIGURE_3)
+STUDIES: Final = (FIGURES,)

@@ -54,7 +54,7 @@ PAPERS: Final = (
         "001",
         ("Figure 2", "Table 1", "Figure 3", "Figure 4", "Figure 5", "Figure 6", "Figure 7", "Figure 8", "Table 2"),
     ),
-    Source("isobn", "IsoBN", "002", ("Figure 1", "Figure 2", "Figure 3", "Table 1", "Table 2", "Figure 4")),
+    Source("isobn", "IsoBN", "002", ("Figure 1", "Figure 2", "Table 1", "Table 2", "Figure 4")),
     Source("calibration", "Isotropy calibration", "003", ("Table 1", "Table 2", "Table 3", "Table 4", "Table 5")),
 )
 """Papers in menu order."""

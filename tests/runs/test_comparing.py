@@ -52,12 +52,6 @@ def test_each_method_against_the_baseline_paired_by_seed_and_corrected():
         assert compared.p == pytest.approx(p) and compared.p_holm == pytest.approx(corrected)
         ends = stats.ttest_rel(values, NONE).confidence_interval()
         assert (compared.low, compared.high) == pytest.approx((ends.low, ends.high))
-        differences = [a - b for a, b in zip(values, NONE, strict=True)]
-        assert compared.p_wilcoxon == pytest.approx(
-            stats.wilcoxon(
-                [round(x, 6) for x in differences], method=stats.PermutationMethod(n_resamples=10_000)
-            ).pvalue
-        )
     assert table.tests == 2
     assert (by_method["IsoBN"].verdict, by_method["I-STAR"].verdict) == ("not apart", "apart")
     assert by_method["I-STAR"].g_low > 1  # far from 0 in standard deviations
@@ -143,7 +137,7 @@ def test_changes_of_order_or_weights_are_not_paired():
     one_size, other = runs(NONE, batch_size=16), runs(ISTAR[:5], batch_size=32)
     (one,) = only_part([*one_size, *other], by="batch_size").comparisons
     reference = stats.ttest_ind(ISTAR[:5], NONE, equal_var=False)
-    assert (one.paired, one.n, one.n_baseline, one.test, one.p_wilcoxon) == (False, 5, 6, "Welch's t-test", None)
+    assert (one.paired, one.n, one.n_baseline, one.test) == (False, 5, 6, "Welch's t-test")
     assert one.p == pytest.approx(reference.pvalue)
     assert (one.low, one.high) == pytest.approx(tuple(reference.confidence_interval()))
     assert "5 and 6 unpaired seeds" in one.sentence

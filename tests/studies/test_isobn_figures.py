@@ -14,7 +14,6 @@ from isoviz.studies import isobn_figures
 from isoviz.studies.inputs import Inputs
 from isoviz.studies.isobn_clouds import measure
 from isoviz.studies.isobn_figures import (
-    blocks_fit_better,
     dimensions_table,
     ev_table,
     explained,
@@ -207,26 +206,13 @@ def test_an_encoder_without_a_pooler_has_its_state_only(tiny_models, tmp_path):
     assert result.provenance.config["models"][0]["name"] == tiny_models("roberta").name  # its folder's name
 
 
-def test_a_demo_task_has_no_printed_numbers(tiny_models, monkeypatch):
-    monkeypatch.setattr(isobn_figures, "QUICK_ROWS", 30)
-    inputs = Inputs.read([str(tiny_models("albert"))], ["demo/paraphrase"])
-    result = isobn_figures.FIGURES.run("quick", silent, inputs)
-    assert result.published == []
-    assert not any("not in this run" in note for note in result.notes)
-    assert result.tables[1].notes == ["The paper gives no numbers for these tasks."]
-    assert result.tables[0].rows[0][3] == 30
-    assert any(note.startswith("At most 30 training rows") for note in result.notes)
-
-
 @pytest.mark.parametrize(
     ("words", "kind", "message"),
     [
         ({"models": ["{bart}"], "tasks": ["demo/paraphrase"]}, ModelError, "reads the first token of an encoder"),
         ({"tasks": ["demo/qa"]}, InputError, "tasks: 'demo/qa' is not about a text"),
-        ({"tasks": ["glue/mnlp"]}, InputError, "did you mean 'glue/mnli'"),
         ({"data": ["glue/cola=x"]}, InputError, "data: 'glue/cola' is not among the tasks of this run"),
         ({"tasks": ["glue/cola"], "data": ["glue/cola=nowhere"]}, DataError, "'nowhere' is not a folder"),
-        ({"models": ["./nowhere"]}, ModelError, "no such model or directory './nowhere'"),
     ],
 )
 def test_unsuitable_inputs_are_refused(words, kind, message, tiny_models):
@@ -255,29 +241,3 @@ def test_claims_are_judged_by_the_tables(sigma, strong, ev, outcome):
     )
     assert [claim.judge(result)[0] for claim in isobn_figures.FIGURES.claims] == [outcome] * 4
     assert ("in 3 of 3 cases" in isobn_figures.FIGURES.claims[3].judge(result)[1]) == (outcome == "held")
-
-
-# ---------------------------------------------------------------------------------------------------- Figure 3
-
-
-def blocks(*sizes, inside=0.9, outside=0.05):
-    """|ρ| of dimensions in groups of these sizes."""
-    of_group = np.repeat(range(len(sizes)), sizes)
-    matrix = np.where(of_group[:, None] == of_group, inside, outside)
-    np.fill_diagonal(matrix, 1.0)
-    return matrix
-
-
-@pytest.mark.parametrize(("identity", "of_blocks", "outcome"), [(0.4, 0.1, "held"), (0.1, 0.2, "not held")])
-def test_the_nearer_assumption_is_named(identity, of_blocks, outcome):
-    rows = [["MRPC", "e", 3, 80.0, identity, of_blocks]]
-    assert blocks_fit_better(with_tables(Table(title="t", header=list("abcdef"), rows=rows)))[0] == outcome
-
-
-def test_figure_3_of_an_own_encoder(tiny_models, cola):
-    inputs = Inputs.read([f"toy={tiny_models('bert')}"], ["glue/cola"], [f"glue/cola={cola}"])
-    result = isobn_figures.FIGURE_3.run("quick", silent, inputs)
-    (figure,) = result.figures
-    assert [panel.traces[0]["z"]["shape"] for panel in figure.panels] == ["16, 16"] * 3
-    assert figure.panels[1].title == "batch normalisation"
-    assert len(result.verdicts) == 2 and result.provenance.config["tasks"][0]["rows"] == 64

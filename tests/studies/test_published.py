@@ -10,10 +10,8 @@ import pytest
 from isoviz import methods, studies, tasks
 from isoviz.errors import InputError
 from isoviz.studies import papers
-from isoviz.studies.calibration_stars import stars, stars_in_words, stars_table
 from isoviz.studies.papers import PAPERS
 from isoviz.studies.published import beside, everything
-from isoviz.studies.records import Evidence
 from isoviz.tasks.metrics import METRICS
 
 OTHER = {"lam", "zeta", "minutes_per_epoch", "average", "isoscore", "i1", "i2", "ev_1", "ev_2", "ev_3"}
@@ -60,29 +58,6 @@ def test_values_are_where_their_metrics_live():
         elif one.metric in ("i1", "i2", "ev_1", "ev_2", "ev_3", "isoscore"):
             assert 0 <= one.value <= 1 and one.on_our_scale == one.value
         assert one.sd is None or one.sd >= 0
-
-
-def test_the_stars_are_tested_again():
-    columns = ["model", "label", "task", "metric"]
-    by_cell = stars().set_index(columns)
-    assert by_cell.index[by_cell["starred"]].tolist() == [
-        ("RoBERTa", "CosReg", "glue/mnli", "accuracy_mismatched"),
-        ("RoBERTa", "Spectrum-Pol", "glue/wnli", "accuracy"),
-    ]
-    names = ["difference", "student", "welch", "student_holm", "welch_holm"]
-    mnli, wnli = by_cell[by_cell["starred"]][[*names, "doubt"]].to_dict("records")
-    assert [mnli[name] for name in names] == pytest.approx([0.45, 0.043, 0.0505, 1.0, 1.0], abs=5e-4)
-    assert wnli["student"] == pytest.approx(0.054, abs=1e-3) and "exponential" in wnli["doubt"]
-    exponential = by_cell.loc["RoBERTa", "Spectrum-Exp", "glue/wnli", "accuracy"]
-    assert exponential["student"] == pytest.approx(0.016, abs=5e-4) and not exponential["starred"]
-    # nothing that is better survives a correction
-    assert not ((by_cell["difference"] > 0) & (by_cell["student_holm"] < 0.05)).any()
-    text = stars_in_words()
-    assert "CosReg on RoBERTa, glue/mnli (mismatched): +0.45, p = 0.043 by the paper's test, 0.050 by Welch's" in text
-    assert "after Holm's correction none of the better ones remain" in text
-    rows = {tuple(row[:4]): row[4:] for row in stars_table(Evidence((), ())).rows}
-    assert rows["RoBERTa", "CosReg", "MNLI", "mismatched accuracy"][:4] == [0.45, "yes", 0.0429, 0.0501]
-    assert [cells[1] for cells in rows.values()].count("yes") == 2
 
 
 @pytest.mark.parametrize(

@@ -270,8 +270,6 @@ def _comparison(
     if not math.isnan(p[0]):
         if paired:
             interval, effect = intervals.of_mean(differences), intervals.effect_of_pairs(mean, sd, n)  # type: ignore[arg-type]
-            wilcoxon = float(two_samples.wilcoxon(differences))
-            fields["p_wilcoxon"] = None if math.isnan(wilcoxon) else wilcoxon
         else:
             sd = math.sqrt((arm.sd**2 + base.sd**2) / 2)  # type: ignore[operator]
             interval = intervals.of_difference(list(arm.values.values()), list(base.values.values()))

@@ -61,7 +61,6 @@ class Comparison(_Data):
         paired: whether seeds are paired; then `n` counts pairs, and `unpaired` lists seeds without a partner. Otherwise `n`
             counts the arm's seeds and `n_baseline` the baseline's.
         p, p_holm: of the t-test (paired or Welch's), uncorrected and corrected over all tests of the table.
-        p_wilcoxon: of the signed-rank test, from six pairs on; not corrected and not used for the verdict.
         g, g_low, g_high: Hedges' g, in standard deviations of the differences (paired) or of the values.
         seeds_needed: seeds in each arm to detect a true difference of this size with 80 % power; None if 10,000 are not enough.
         detectable: the smallest difference that the current seeds would detect with 80 % power.
@@ -80,7 +79,6 @@ class Comparison(_Data):
     test: str = ""
     p: float | None = None
     p_holm: float | None = None
-    p_wilcoxon: float | None = None
     g: float | None = None
     g_low: float | None = None
     g_high: float | None = None
