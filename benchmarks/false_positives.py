@@ -55,11 +55,6 @@ def paired(kind: str, n: int, draws: int, rng: np.random.Generator) -> float:
     return rate(two_samples.paired_t(one - two))
 
 
-def wilcoxon(kind: str, n: int, draws: int, rng: np.random.Generator) -> float:
-    """Wilcoxon's test of pairs."""
-    return rate(two_samples.wilcoxon(SCORES[kind](rng, (draws, n)) - SCORES[kind](rng, (draws, n))))
-
-
 def welch(kind: str, n: int, ratio: float, draws: int, rng: np.random.Generator) -> float:
     """Welch's test of samples of equal mean, one of which spreads `ratio` times as much."""
     one, two = (SCORES[kind](rng, (draws, n)) - MEANS[kind] for _ in range(2))
@@ -147,12 +142,9 @@ def tests(draws: int, rng: np.random.Generator) -> Table:
         cells = [_percent(paired(kind, n, draws, rng)) for n in SEEDS]
         table.rows.append([f"paired t, {kind}", *cells])
     for kind in SCORES:
-        table.rows.append([f"Wilcoxon, {kind}", "—", "—", _percent(wilcoxon(kind, 10, draws, rng))])
-    for kind in SCORES:
         for ratio in (1, 2, 4):
             cells = [_percent(welch(kind, n, ratio, draws, rng)) for n in SEEDS]
             table.rows.append([f"Welch, {kind}, spreads 1 : {ratio}", *cells])
-    table.notes.append("Wilcoxon's test is not made below six pairs.")
     return table
 
 

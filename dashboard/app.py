@@ -9,7 +9,7 @@ if str(ROOT) not in sys.path:
 
 import streamlit as st  # noqa: E402
 
-from dashboard.shared import actions, examples, exported, menu, resources, run_lists, visitor  # noqa: E402
+from dashboard.shared import actions, examples, exported, menu, resources, visitor  # noqa: E402
 
 STATIC = ROOT / "dashboard" / "static"
 
@@ -29,4 +29,3 @@ exported.begin()
 page.run()
 if page.url_path == "lessons":
     actions.notice()
-run_lists.show_unreadable()

@@ -100,7 +100,7 @@ def tradeoff(
     """
     own, examples = Store(store), opened()
     reader = own if examples is None or own.summaries(group=experiment, limit=1) else examples
-    runs = tables.runs_frame(run for run in reader.summaries(group=experiment) if not run.unreadable)
+    runs = tables.runs_frame(reader.summaries(group=experiment))
     if runs.empty:
         groups = [facet.group for one in (own, examples) if one is not None for facet in one.facets()]
         raise unknown_name("experiment", experiment, sorted(filter(None, {*groups})), field="experiment")

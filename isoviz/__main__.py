@@ -30,7 +30,7 @@ _VERBS: Final = {
     "upgrade": "does a linear map of old vectors save re-embedding? neighbour recall on rows that it was not fitted on",
     "frontier": "how small can vectors be stored? dimensions, bits and rotations, judged on your questions or on neighbours",
     "export": "write a chain as a matrix for numpy, or as a sentence-transformers model",
-    "runs": "list, show, stop, resume, delete, export or cite runs, reorder the queue, save a model, or add seeds to an experiment",
+    "runs": "list, show, stop, resume, delete, export or cite runs, set priorities, save a model, or add seeds to an experiment",
     "worker": "train queued runs of a store one after another, on any machine that can reach it",
     "compare": "which encoder ranks higher on your questions? Or do these runs differ?",
     "report": "write an experiment's tables, tests and figures to one file",

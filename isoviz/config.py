@@ -19,7 +19,6 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
     "Optimisation": ("schedule", "warmup_ratio", "weight_decay", "grad_accum", "early_stopping", "batching"),
     "Input and output": ("max_length", "prefix", "doc_stride", "num_beams", "allow_unknown"),
     "Embeddings": ("loss", "temperature", "widths", "pooling"),
-    "Decoders": ("without_sinks",),
     "Evaluation and checkpoints": ("select", "max_eval", "probe_size", "checkpoint_minutes", "report_to"),
     "Hardware": ("precision", "threads", "processes", "micro_batch", "accelerate_config"),
     "LoRA": ("lora_rank", "lora_alpha", "lora_dropout", "lora_targets", "dtype"),
@@ -30,7 +29,6 @@ _LATER: Final = (
         "processes",
         "accelerate_config",
         "pooling",
-        "without_sinks",
         "dtype",
         "loss",
         "temperature",
@@ -248,17 +246,11 @@ class RunConfig(BaseModel):
         "mean over these and the full width; task and isotropy are measured at each.",
     )
 
-    pooling: Literal["auto", "last", "mean", "cls", "echo"] = Field(
+    pooling: Literal["auto", "last", "mean", "cls"] = Field(
         "auto",
         title="Pooling",
         description="The vector of a row, for decoders and embedding tasks. auto: as the model's authors say; else the last token of a "
-        "decoder, the mean of others. echo, of decoders: the mean of a row's second occurrence, after the model has read it once.",
-    )
-    without_sinks: bool = Field(
-        False,
-        title="Leave out sinks",
-        description="For decoders only: attention sinks, tokens whose norm in some layer is more than 10 times the median of their text, "
-        "are left out of the mean and of all layers' tokens, in training and when measured.",
+        "decoder, the mean of others.",
     )
 
     @field_validator("prefix")

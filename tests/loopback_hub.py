@@ -104,8 +104,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.served.asked.append(f"{self.command} /{path}")
         if not path:
             self._send(200, b"ok")
-        elif path == "api/models":
-            self._search(parse_qs(address.query))
         elif path.startswith("api/") and ("/tree/" in path or "/paths-info/" in path):
             self._tree(path.removeprefix("api/"))
         elif path.startswith("api/"):
@@ -114,20 +112,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._file(path)
         else:
             self._fail(404, "EntryNotFound")
-
-    def _search(self, query: dict[str, list[str]]) -> None:
-        text = query.get("search", [""])[0].lower()
-        matches = []
-        for key, repository in self.served.repositories.items():
-            name = key.removeprefix("models/")
-            if repository.kind == "models" and text in name.lower():
-                files = repository.commits[repository.branches["main"]]
-                config = json.loads(files.get("config.json", b"{}"))
-                entry = {"id": name, "downloads": 7, "config": config, "gated": "manual" if repository.gated else False}
-                if "model.safetensors" in files:
-                    entry["safetensors"] = {"parameters": {"F32": 1234}, "total": 1234}
-                matches.append(entry)
-        self._json(matches)
 
     def _info(self, path: str) -> None:
         name, _, revision = path.partition("/revision/")

@@ -111,7 +111,7 @@ STORE_READS = {
         "list",
         "newest_of_kind",
     ),
-    *("path_of", "revision", "summaries", "summary", "unreadable", "url"),
+    *("path_of", "revision", "summaries", "summary", "url"),
 }
 QUEUE_READS = {"look", "requester", "under_way", "content_key", "dispatch", "processes"}
 

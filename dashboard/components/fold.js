@@ -1,7 +1,7 @@
 // Folds the event rows of one run into the data of its charts. Pure: no DOM, no network.
 
 const TRAINING = { phase: "training", detail: "" };
-const ENDINGS = new Set(["finished", "stopped", "failed", "diverged", "lost", "ended"]);
+const ENDINGS = new Set(["finished", "stopped", "failed", "diverged", "lost"]);
 
 export function emptyRun() {
   return {
@@ -12,7 +12,6 @@ export function emptyRun() {
     evaluated: new Map(), // epoch -> `evaluated` event
     measured: new Map(), // epoch -> {seq, event}
     ending: null, // the event that ended the newest attempt
-    collapsed: null, // the `collapsed` event of a watched training
   };
 }
 
@@ -47,9 +46,6 @@ export function fold(run, rows) {
       run.phase = event;
       run.ending = null;
       changed.add("life");
-    } else if (kind === "collapsed") {
-      run.collapsed = event;
-      changed.add("measured"); // their figures mark it
     } else if (ENDINGS.has(kind)) {
       run.ending = event;
       changed.add("life");

@@ -1,4 +1,4 @@
-// The live view of one or more runs, or of a watched training: progress on top, plotly figures below. A figure is redrawn only when its
+// The live view of one or more runs: progress on top, plotly figures below. A figure is redrawn only when its
 // data change.
 
 const FIGURES = [
@@ -12,15 +12,11 @@ const PHASES = {
   training: "training", evaluating: "evaluating", saving: "saving a checkpoint",
 };
 
-export default (component) => mount(component, (element) => {
-  const { watched } = component.data;
-  return new LiveView(element.querySelector(".ivz-live"), watched ? watchedFigures(watched) : FIGURES, watched ? WatchedPanel : ProgressPanel);
-});
+export default (component) => mount(component, (element) => new LiveView(element.querySelector(".ivz-live")));
 
 class LiveView {
-  constructor(root, specs, Panel) {
-    Object.assign(this, { root, specs, Panel });
-    root.classList.toggle("ivz-watched", Panel === WatchedPanel);
+  constructor(root) {
+    this.root = root;
     this.items = []; // {id, label, short, colour, epochs, run, feed} of each run shown
     this.unsubscribers = [];
     this.progress = root.querySelector(".ivz-progress");
@@ -41,17 +37,17 @@ class LiveView {
     const previous = this.unsubscribers;
     this.unsubscribers = data.runs.map((run) => subscribe(run.id, access, (feed, changed) => this.updateItem(run.id, feed, changed)));
     previous.forEach((unsubscribe) => unsubscribe());
-    loadPlotly(data.plotly).then(() => this.redraw(new Set(this.specs.map((f) => f.name))), () => this.showMessage("The chart script could not be loaded. Reload the page."));
+    loadPlotly(data.plotly).then(() => this.redraw(new Set(FIGURES.map((f) => f.name))), () => this.showMessage("The chart script could not be loaded. Reload the page."));
   }
 
   reset(ids, runs) {
     this.ids = ids;
     this.replay.reset(this.data.replay);
     this.items = runs.map((run) => ({ ...run, run: emptyRun(), feed: null }));
-    this.progress.replaceChildren(...this.items.map((item) => (item.panel = new this.Panel(runs.length > 1)).element));
+    this.progress.replaceChildren(...this.items.map((item) => (item.panel = new ProgressPanel(runs.length > 1)).element));
     if (!this.figures.size) {
       const grid = this.root.querySelector(".ivz-grid");
-      for (const figure of this.specs) {
+      for (const figure of FIGURES) {
         const panel = new FigurePanel(figure, this.data.help[figure.name], this);
         this.figures.set(figure.name, panel);
         grid.append(panel.element);
@@ -67,7 +63,7 @@ class LiveView {
     item.panel.update(item, feed);
     this.replay.offer(this.items.map((shown) => shown.feed));
     this.root.setAttribute("aria-busy", "false");
-    this.redraw(new Set(this.specs.filter((f) => f.needs.some((need) => changed.has(need))).map((f) => f.name)));
+    this.redraw(new Set(FIGURES.filter((f) => f.needs.some((need) => changed.has(need))).map((f) => f.name)));
   }
 
   redraw(names) {
@@ -239,7 +235,7 @@ class FigurePanel {
       displaylogo: false, displayModeBar: "hover", doubleClick: "reset",
       modeBarButtons: [
         fileButtons(save, { png: "Picture (PNG)", svg: "Picture (SVG)", csv: "Data (CSV)" }),
-        ...(this.spec.small ? [] : [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]]),
+        ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"],
       ],
     };
   }

@@ -1,4 +1,4 @@
-"""Python side of the live lines: one run in detail, several runs overlaid, or a watched training, drawn from the events route."""
+"""Python side of the live lines: one run in detail or several runs overlaid, drawn from the events route."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from dashboard.server import routes
 from dashboard.shared import measures, theme
 from dashboard.shared.explanations import SPECTRUM, Explanation
 from dashboard.shared.wording import run_title
-from isoviz import methods, metrics
+from isoviz import methods
 from isoviz.runs.naming import method_title, variant
 from isoviz.runs.rows import RunRow
-from isoviz.watch.trainings import Training
 
 LOSS = Explanation(
     title="Loss",
@@ -60,17 +59,6 @@ ISOTROPY = Explanation(
 
 _EXPLANATIONS = {"loss": LOSS, "metric": METRIC, "isotropy": ISOTROPY, "spectrum": SPECTRUM}
 
-_WATCHED = {
-    "isoscore_unbiased": ("1 = isotropic", "(V/U − 1)/(d − 1),  E U = tr(Σ²),  E V = (tr Σ)²"),
-    "directions": ("directions", "1 + (d − 1) · unbiased IsoScore, which estimates (tr Σ)² / tr(Σ²)"),
-    "mean_cosine": ("cosine", "mean of cos(xᵢ, xⱼ) over all pairs"),
-    "uniformity": ("log of a mean", "log mean of exp(−2 ‖uᵢ − uⱼ‖²) over all pairs,  u = x/‖x‖"),
-    "rogue_share": ("share of the variance", "max_j Σ_jj / tr Σ"),
-    "effective_rank": ("directions", "exp(−Σ pᵢ log pᵢ),  pᵢ = λᵢ / Σ λ"),
-    "hubness": ("skewness", "skewness of N₁₀: of how many points x is among the 10 nearest neighbours"),
-}
-"""Measure of a watched training → title of its axis, formula."""
-
 _SCRIPTS = [
     "fold",
     "recording",
@@ -80,7 +68,6 @@ _SCRIPTS = [
     "saved_picture",
     "figures",
     "replay",
-    "watched",
     "live_lines",
 ]
 _mount = st.components.v2.component(
@@ -137,32 +124,3 @@ def live_lines(runs: Sequence[RunRow], *, key: str, replay: int | None = None) -
 
 
 _COLOURS = (*theme.PALETTE, *theme.SPARE_COLOURS)
-
-
-def watched_lines(key: str, training: Training, replay: int | None = None) -> None:
-    """Mount the live view of a watched training, which follows its file; `replay` as in `live_lines`."""
-    shown = {slug: metrics.get("participation_ratio" if slug == "directions" else slug) for slug in _WATCHED}
-    titles = {slug: "Directions" if slug == "directions" else metric.title for slug, metric in shown.items()}
-    _mount(
-        key="live-watched",
-        data={
-            "runs": [{"id": key, "label": training.started.name, "colour": theme.PALETTE[0]}],
-            "events": f"{routes.PREFIX}/watched",
-            "plotly": routes.plotly_path(),
-            "watched": [
-                {"slug": slug, "title": titles[slug], "axis": _WATCHED[slug][0], "decimals": metric.decimals}
-                for slug, metric in shown.items()
-            ],
-            "help": {
-                slug: {
-                    "title": titles[slug],
-                    "reading": f"{metric.sees} {metric.blind_to}",
-                    "formula": _WATCHED[slug][1],
-                    "paper": f"{metric.paper.text}, {metric.paper.identifier}",
-                }
-                for slug, metric in shown.items()
-            },
-            "seen": [training.state()],
-            "replay": replay,
-        },
-    )

@@ -191,7 +191,6 @@ def _read_parts(view: ViewResult, form: ViewForm, seconds: float) -> list[str]:
         *([f"read as {request['direction']}"] if request.get("direction") else []),
         *([f"prompt {request['prompt']}"] if request.get("prompt") else []),
         *([f"first {request['truncate']} dimensions of sentence vectors"] if request.get("truncate") else []),
-        *(["without attention sinks in tokens and means"] if request.get("without_sinks") else []),
         f"at most {facts['max_length']} tokens each",
         f"{view.depth} layer{'' if view.depth == 1 else 's'} after the embeddings",
         computed,

@@ -22,7 +22,7 @@ from isoviz.exploring import encoders, results, user_sets
 from isoviz.exploring.request import FEWEST_ROWS, MOST_ROWS, SPLITS, Rows, ViewRequest, key_of
 from isoviz.exploring.results import ViewResult
 from isoviz.metrics.record import CloudRecord
-from isoviz.models import families, sentences, sources
+from isoviz.models import sentences
 from isoviz.models.sentences import SentenceModules
 from isoviz.models.sources import ModelSource
 from isoviz.tasks.protocol import Task
@@ -87,7 +87,7 @@ def _copy_first() -> None:
     slug = st.session_state.get(PREFIX + "task")
     of_data = [f"from.{slug}", f"data.{slug}", f"direction.{slug}", f"hub_asked_{slug}"]
     for number in range(2, int(st.session_state[PREFIX + "views"] or 1) + 1):
-        for name in ("at", "model", "task", "split", "rows", "prompt", "truncate", "without_sinks", *of_data):
+        for name in ("at", "model", "task", "split", "rows", "prompt", "truncate", *of_data):
             if prefix_of(number) + name not in st.session_state and PREFIX + name in st.session_state:
                 st.session_state[prefix_of(number) + name] = st.session_state[PREFIX + name]
         for name in user_sets.TASKS:
@@ -144,10 +144,9 @@ def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
         source = model_form.show_encoder(model)
         modules = _modules(source, slug)
         allow_random = _random_field(prefix, source)
-        choices: dict[str, Any] = {"allow_random": allow_random, "without_sinks": _sinks_field(prefix, source)}
+        choices: dict[str, Any] = {"allow_random": allow_random}
         if source is not None and not model_form.weights(source, allow_random):
             source = None
-    model_form.finder(prefix + "model", several=False)
     if own_texts:
         own_set = vectors_form.draw(prefix, "texts")
         prompt, truncate = _sentence_fields(modules, form)
@@ -259,19 +258,6 @@ def _random_field(prefix: str, source: ModelSource | None) -> bool:
     name = prefix + "allow_random"
     help_text = wording.plain(field.description or "")
     return bool(st.toggle(field.title or name, key=name, bind="query-params", help=help_text))
-
-
-@stable
-def _sinks_field(prefix: str, source: ModelSource | None) -> bool:
-    """Whether to leave out attention sinks; shown for decoders, whose first token most often is one."""
-    if source is None or families.architecture(sources.configuration(source)) != "decoder":
-        return False
-    label, name = RunConfig.model_fields["without_sinks"].title or "", prefix + "without_sinks"
-    help_text = (
-        "Leaves attention sinks out of pooling `tokens` and `mean`: tokens whose norm in some layer is more than 10 times the median "
-        "of their text."
-    )
-    return st.toggle(label, key=name, bind="query-params", help=help_text)
 
 
 # ----------------------------------------------------------------------------------------------- panes

@@ -236,7 +236,7 @@ def embed_sentences(pane: Pane, lines: Sequence[str]) -> JobState | None:
         return None
     facts = pane.view.facts
     assert pane.form.request is not None
-    of_view = ("model", "direction", "allow_random", "prompt", "truncate", "without_sinks")
+    of_view = ("model", "direction", "allow_random", "prompt", "truncate")
     request = {name: getattr(pane.form.request, name) for name in of_view} | {
         "fingerprint": facts["model_fingerprint"],
         "layer": pane.layer,

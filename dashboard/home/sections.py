@@ -28,12 +28,10 @@ ANSWER = (
 OWN_VECTORS = "Explore my vectors"
 OWN_DATA = "Try it on my data"
 SEARCH = "Try it on an example search"
-COLLAPSING = "Is my training collapsing?"
 _QUERIES = {
     OWN_VECTORS: {"explore_at": "My vectors"},
     OWN_DATA: menu.WHATIF_OWN,
     SEARCH: menu.WHATIF_OWN | {"whatif_set": demo_sets.TITLES[demo_sets.RETRIEVAL]},
-    COLLAPSING: menu.WATCHED,
 }
 """Label of a link → its query parameters."""
 SHOWN = 8
@@ -75,7 +73,7 @@ def ways_in() -> None:
             "Fine-tune with isotropy methods, watch the vectors change, and test whether methods differ.",
             [
                 (menu.TRAIN, "Set up runs", ":material/model_training:"),
-                (menu.LIVE, COLLAPSING, ":material/monitoring:"),
+                (menu.LIVE, "See a run train", ":material/monitoring:"),
                 (menu.EXPLORE, "Explore an encoder", ":material/layers:"),
             ],
         ),

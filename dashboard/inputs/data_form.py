@@ -148,17 +148,11 @@ def _hub_requested(slug: str, hub: tuple[str, str], prefix: str) -> bool:
 
 
 def check_rows(task: Task, data: str | None, direction: str | None = None) -> bool:
-    """Show a summary of the rows, or all their errors; returns whether they are usable."""
+    """Show a summary of the rows, or what is wrong with them; returns whether they are usable."""
     with st.spinner("Reading the rows …", show_time=True):
         report, error = reading.remembered(data, reading.report, task, data, direction)
-        faults = None
-        if report is None and data is not None:
-            faults, _ = reading.remembered(data, reading.problems, task, data, direction)
     if report is None:
-        if faults is not None and faults.count:
-            rows_view.problems(faults)
-        else:
-            forms.show_error(error)
+        forms.show_error(error)
         return False
     rows_view.counts(task, report)
     with _expander(task) as panel:

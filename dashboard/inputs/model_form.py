@@ -1,4 +1,4 @@
-"""Fields for models: bundled ones, this machine's hub cache, a directory, or a hub search."""
+"""Fields for models: bundled ones, this machine's hub cache, or a directory."""
 
 from __future__ import annotations
 
@@ -6,33 +6,26 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard.shared import actions, forms, reading, resources, wording
+from dashboard.shared import forms, reading, resources, wording
 from isoviz.errors import AccessError, InputError, IsoVizError
 from isoviz.exploring import encoders
-from isoviz.hub import forget_answers, offline
+from isoviz.hub import offline
 from isoviz.models import cache, hub, sources
-from isoviz.models.cache import CachedModel
-from isoviz.models.hub import Match
-from isoviz.models.published import PUBLISHED
 from isoviz.models.sources import ModelSource
 from isoviz.tasks.protocol import HeadKind
 
-PAPERS, HUB = "In the papers", "Hub search"
 HELP = (
     "A bundled model, a local directory with config.json, model.safetensors and a tokenizer, or a hub id, "
     "which may end in @ and a branch, tag or commit."
 )
 ENCODER_HELP = f"{HELP} Or run:ID, the encoder of a finished run."
 PLACEHOLDER = "Choose, or type a directory or hub id and press Enter"
-_SHOWN = 8
-"""Most unusable models listed by name."""
 
 
 def options() -> list[str]:
     """Options: bundled models, usable models in the hub cache, and models of earlier runs."""
-    cached = [model.name for model in _cached() if model.problem is None]
     used = sorted({facet.model for facet in resources.store().facets()})
-    return list(dict.fromkeys([*sources.bundled(), *cached, *used]))
+    return list(dict.fromkeys([*sources.bundled(), *_cached(), *used]))
 
 
 def encoders_offered() -> list[str]:
@@ -117,108 +110,6 @@ def forget() -> None:
     _cached.clear()
 
 
-def finder(field: str, *, several: bool) -> None:
-    """Panels to find further models; a click puts a model into the widget with the key `field`."""
-    with st.expander("Find a model", icon=":material/search:"):
-        panels = {PAPERS: _published, HUB: _hub}
-        place = st.segmented_control(
-            "Where", list(panels), default=PAPERS, required=True, key=f"{field}.where", persist_state="session"
-        )
-        panels[place](field, several)
-
-
-# ---------------------------------------------------------------------------------------------------- panels
-
-
-def _published(field: str, several: bool) -> None:
-    labels = {one.name: one.label for one in PUBLISHED}
-    _pick("Models fine-tuned in the papers", field, several, labels, f"{len(labels)} models")
-    if reason := offline():
-        st.caption(f"Models outside this machine's hub cache cannot be downloaded now: {wording.plain(reason)}.")
-
-
-def _hub(field: str, several: bool) -> None:
-    if reason := offline():
-        _offline(field, reason)
-        return
-    request_key = f"{field}.asked"
-    with st.form(f"{field}.search_form", border=False):
-        name_column, revision = st.columns([3, 2])
-        name_column.text_input("Part of a name", key=f"{field}.search", placeholder="MiniLM")
-        revision.text_input(
-            "Revision", key=f"{field}.revision", placeholder="main", help="A branch, a tag or a commit of the model."
-        )
-        if st.form_submit_button("Search", icon=":material/search:", disabled=actions.refusal() is not None):
-            st.session_state[request_key] = str(st.session_state.get(f"{field}.search") or "").strip()
-    text = st.session_state.get(request_key)
-    if not text:
-        return
-    matches, error = _search(text)
-    if matches is None:
-        forms.show_error(error)
-        return
-    usable = [one for one in matches if one.problem is None]
-    if not matches:
-        st.caption(wording.plain(f"No hub model has a name that contains '{text}'."))
-    if usable:
-        _pick(
-            "Found",
-            field,
-            several,
-            {one.name: _label(one) for one in usable},
-            f"{len(usable)} of {len(matches)} can be used",
-        )
-    for one in [one for one in matches if one.problem][:_SHOWN]:
-        st.caption(f":material/block: {wording.plain(f'{one.name} {one.problem}')}")
-
-
-def _offline(field: str, reason: str) -> None:
-    st.info(wording.plain(reason[:1].upper() + reason[1:] + "."), icon=":material/cloud_off:")
-    st.caption("Bundled models, directories and the hub cache of this machine work without it.")
-    if st.button("Ask again", key=f"{field}.again", icon=":material/refresh:"):
-        forget_answers()
-        forget()
-        st.rerun()
-
-
-# ---------------------------------------------------------------------------------------------------- parts
-
-
-def _pick(label: str, field: str, several: bool, labels: dict[str, str], placeholder: str) -> None:
-    """A list that puts the selected model into the field."""
-    key = f"{field}.{label.split()[0].lower()}"
-    st.selectbox(
-        label,
-        list(labels),
-        index=None,
-        format_func=lambda name: labels.get(name, name),
-        key=key,
-        placeholder=placeholder,
-        on_change=_use_picked,
-        args=(field, several, key),
-    )
-
-
-def _use_picked(field: str, several: bool, key: str) -> None:
-    name = st.session_state.get(key)
-    st.session_state[key] = None
-    revision = str(st.session_state.get(f"{field}.revision") or "").strip() if key.endswith(".found") else ""
-    if name:
-        _put(field, several, f"{name}@{revision}" if revision else name)
-
-
-def _put(field: str, several: bool, name: str) -> None:
-    current = st.session_state.get(field) or []
-    st.session_state[field] = list(dict.fromkeys([*current, name])) if several else name
-
-
-def _label(one: Match) -> str:
-    size = f"{one.parameters / 1e6:,.1f} M parameters" if one.parameters else "size unknown"
-    fetched = f"{one.downloads:,} downloads" if one.downloads is not None else ""
-    gated = "gated: accept its terms on the hub first" if one.gated else ""
-    return " · ".join(filter(None, (one.name, one.family, size, fetched, gated)))
-
-
 def _is_folder(name: str) -> bool:
     """Whether the name is a directory, or a path without read access, which `_resolved` reports."""
     try:
@@ -258,10 +149,5 @@ def _compared(
 
 
 @st.cache_data(show_spinner=False, ttl=60, max_entries=1)
-def _cached() -> list[CachedModel]:
+def _cached() -> list[str]:
     return cache.models()
-
-
-@st.cache_data(show_spinner="Searching the hub …", ttl=300, max_entries=64)
-def _search(text: str) -> tuple[list[Match] | None, InputError | None]:
-    return reading.answer(hub.search, text)

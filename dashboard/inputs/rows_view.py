@@ -1,15 +1,12 @@
-"""A task's rows before launch: counts, labels, first rows and errors."""
+"""A task's rows before launch: counts and first rows."""
 
 from __future__ import annotations
-
-from typing import Literal
 
 import pandas as pd
 import streamlit as st
 
-from dashboard.shared import forms, wording
-from isoviz.statistics import power
-from isoviz.tasks.protocol import TRAIN, DataReport, Problems, Task
+from dashboard.shared import wording
+from isoviz.tasks.protocol import TRAIN, DataReport, Task
 
 FEW = 120
 """Fewer validation rows cannot show differences below 0.05, so they get no check mark."""
@@ -24,30 +21,10 @@ def counts(task: Task, report: DataReport) -> None:
         few = split != TRAIN and count < FEW
         icon = "warning" if few else "check_circle"
         st.markdown(f":material/{icon}: **{wording.plain(split)}** {count:,} rows{counted}")
-        if split != TRAIN:
-            st.caption(smallest(count, "class" if labels else "number" if task.reference == "label" else "text"))
     if part := sampled(report):
         st.caption(f":material/info: Checked here: {part}. Every row is checked before a run starts.")
     for note in report.notes:
         st.caption(f":material/info: {wording.plain(note)}")
-
-
-def smallest(rows: int, predicted: Literal["class", "number", "text"]) -> str:
-    """A sentence on the smallest difference that this number of validation rows can show."""
-    if predicted == "number":
-        least = power.smallest_correlation(rows)
-        if least is None:
-            return f"{rows} rows cannot show a correlation."
-        return f"With {rows:,} rows, a correlation below {least:.2g} cannot be distinguished from none (t-test, 5 %)."
-    difference = power.smallest_difference(rows)
-    if difference is None:
-        return f"{rows} rows are too few to show a difference between two models."
-    if predicted == "text":
-        return f"To differ significantly, two models must differ on at least {rows * difference:.0f} of the {rows:,} rows (sign test, 5 %)."
-    return (
-        f"One row is {1 / rows:.2g} of the accuracy. The smallest difference between two models that {rows:,} rows can show is "
-        f"{difference:.2g} (exact McNemar test, 5 %); it usually takes more."
-    )
 
 
 def sampled(report: DataReport) -> str:
@@ -72,17 +49,3 @@ def _named(task: Task, rows: list[dict[str, object]]) -> pd.DataFrame:
     if task.label_names and "label" in frame:
         frame["label"] = [task.label_names[int(code)] for code in frame["label"]]
     return frame
-
-
-def problems(faults: Problems) -> None:
-    """The first invalid rows."""
-    listed = len(faults.first)
-    single = faults.count == 1
-    cut = f" Showing the first {listed}." if listed < faults.count else ""
-    forms.show_error(
-        f"{faults.count:,} row{' is' if single else 's are'} invalid: correct or remove {'it' if single else 'them'}.{cut}"
-    )
-    lines = [(fault.split, fault.row, fault.column, fault.what, fault.value) for fault in faults.first]
-    table = pd.DataFrame(lines, columns=["split", "row", "column", "what is wrong", "value"])
-    st.dataframe(table, hide_index=True, height="auto", alt="Invalid rows, with the column and the reason")
-    st.caption("Rows are counted from 1, not counting the header.")

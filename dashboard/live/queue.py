@@ -1,4 +1,4 @@
-"""The queue of runs: running and waiting runs, estimated time, and buttons to reorder, stop and retry."""
+"""The queue of runs: running and waiting runs, estimated time, and buttons to prefer, stop and retry."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from dashboard.shared import actions, menu, resources, run_lists, theme, wording
 from dashboard.shared.run_lists import cached
 from dashboard.shared.stable import while_busy
 from isoviz import devices
-from isoviz.runs.queue_order import PRIORITIES, Move
 from isoviz.runs.rows import RunRow
+from isoviz.runs.schema import PRIORITIES, Priority
 
 WAITING_SHOWN = 6
 STOP_NOW_SECONDS = 3.0
 """Seconds after which a stopping run can be killed."""
 FAILED: Final = ("failed", "lost")
 """Statuses that *Retry* queues again. A diverged run would diverge again."""
-_MOVES: Final = {"first": "Run first", "up": "One place up", "down": "One place down", "last": "Run last"}
 
 
 def panel(group: str | None = None) -> None:
@@ -57,6 +56,8 @@ def _panel(group: str | None) -> None:
                 help="Queues them again, each from its last checkpoint.",
             ):
                 _act(resources.service().resume, failed)
+            if group is not None and waiting:
+                _priority([row for row in waiting if row.owner is None], "queue_priority")
 
 
 def _under_way(group: str | None) -> list[RunRow]:
@@ -107,7 +108,7 @@ def _line(row: RunRow, total: int, *, selected: bool) -> bool:
             pressed = st.button(name, key=f"watch-{row.id}", type="tertiary", help="Watch this run.")
         st.caption(_activity_text(row), width="stretch")
         if row.position is not None and total > 1:
-            _move_menu(row)
+            _priority([row], f"priority-{row.id}")
         if not selected:
             stop_button(row, key=f"stop-{row.id}")
     return pressed
@@ -142,20 +143,24 @@ def stop_all(rows: Iterable[RunRow]) -> None:
     _act(resources.service().stop, sorted(to_stop, key=lambda row: row.status != "queued"))
 
 
-def _move_menu(row: RunRow) -> None:
-    """A menu of places in the queue; disabled, with the reason, if this visitor may not move runs."""
+def _priority(waiting: Sequence[RunRow], key: str) -> None:
+    """A menu of priorities; disabled, with the reason, if this visitor may not set them."""
+    levels = {value: level for level, value in PRIORITIES.items()}
+    now = {levels.get(row.priority, "mixed") for row in waiting}
+    level = now.pop() if len(now) == 1 else "mixed"
+    ids = [row.id for row in waiting]
     reason = actions.sentences(resources.service().queue_refusal())
     selected = st.menu_button(
-        "Move",
-        list(_MOVES),
-        format_func=_MOVES.__getitem__,
-        key=f"move-{row.id}",
-        type="tertiary",
-        icon=":material/swap_vert:",
+        f"Priority: {level}",
+        list(PRIORITIES),
         disabled=reason is not None,
-        help=wording.plain(reason) if reason else None,
+        help=wording.plain(reason) if reason else "Waiting runs with a high priority start before all others.",
+        format_func=str.capitalize,
+        key=key,
+        type="tertiary",
+        icon=":material/low_priority:",
     )
-    if selected and actions.perform(resources.service().move, row.id, cast(Move, selected)):
+    if selected and actions.perform(resources.service().set_priority, ids, PRIORITIES[cast(Priority, selected)]):
         st.rerun()
 
 

@@ -21,7 +21,6 @@ from isoviz.access import allowed_hosts
 from isoviz.access.allowed_hosts import AllowedHosts
 from isoviz.access.visitors import People, Role
 from isoviz.errors import InputError, StoreError
-from isoviz.watch import trainings
 
 OPEN_BROWSER = "ISOVIZ_OPEN_BROWSER"
 """Set by `python -m isoviz app`, except with `--headless`."""
@@ -110,8 +109,6 @@ def _sign_in_lines(bounds: AllowedHosts, sign_in: SignIn, url: str) -> list[str]
 def _first_page() -> tuple[str, dict[str, str]]:
     """Path and query of the page that the operator sees first."""
     kind, _, key = os.environ.get(OPEN_SET, "").partition(" ")
-    if os.environ.get(trainings.FOLDER):
-        return "live", menu.WATCHED
     return ("explore", menu.explore_own(key, kind)) if key else ("", {})
 
 

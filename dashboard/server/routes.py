@@ -24,7 +24,7 @@ from starlette.routing import BaseRoute, Route
 
 import isoviz
 from dashboard.server import api_routes, arrays, class_routes
-from dashboard.shared import resources, visitor, watched
+from dashboard.shared import resources, visitor
 from isoviz.errors import StoreError
 from isoviz.events import Measured, parse_event
 from isoviz.runs.store import StoreUnavailableError
@@ -42,7 +42,6 @@ def routes(base_url: str = "") -> list[BaseRoute]:
     base = f"/{base_url.strip('/')}" if base_url.strip("/") else ""
     return [
         Route(f"{base}/{PREFIX}/events/{{run}}", _guarded(events), methods=["GET"]),
-        Route(f"{base}/{PREFIX}/watched/{{key}}", watched_events, methods=["GET"]),
         Route(f"{base}/{PREFIX}/arrays/{{run}}/{{epoch:int}}/{{name}}", _guarded(arrays.of_run), methods=["GET"]),
         Route(f"{base}/{PREFIX}/views/{{key}}/{{layer:int}}/{{pooling}}/{{name}}", arrays.of_view, methods=["GET"]),
         Route(f"{base}/{PREFIX}/health", _guarded(health), methods=["GET"]),
@@ -71,29 +70,6 @@ def events(request: Request) -> Response:
         "now": time.time(),
         "rows": [[seq, slim(event)] for seq, event in rows],
         "more": len(rows) == BATCH,
-    }
-    return _json(document)
-
-
-def watched_events(request: Request) -> Response:
-    """The same for a watched training: its lines after the first `?after=N`, with a measurement's step as its epoch."""
-    training = watched.find(request.path_params["key"])
-    if training is None:
-        raise HTTPException(404, "no such training: its file may have been deleted")
-    after = _cursor(request)
-    lines = training.lines[after : after + BATCH]
-    rows = [
-        [after + number, {**line.model_dump(mode="json"), "epoch": getattr(line, "step", None)}]
-        for number, line in enumerate(lines, start=1)
-    ]
-    state = training.state()
-    document = {
-        "status": {"training": "running", "ended": "finished", "silent": "lost"}[state],
-        "started": training.started.time,
-        "ended": None if state == "training" else training.lines[-1].time,
-        "now": time.time(),
-        "rows": rows,
-        "more": after + len(lines) < len(training.lines),
     }
     return _json(document)
 

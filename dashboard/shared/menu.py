@@ -55,7 +55,7 @@ _MENU: Final = {
         "Which encoder ranks higher on your questions: verdicts with intervals, and the questions that get worse.",
     ),
     TRAIN: ("Train", "model_training", "Choose models, tasks, methods, parameters and seeds, and launch the runs."),
-    LIVE: ("Live", "monitoring", "The queue, running runs with live curves, and trainings watched elsewhere."),
+    LIVE: ("Live", "monitoring", "The queue, and running runs with live curves."),
     EXPERIMENTS: (
         "Experiments",
         "science",
@@ -124,8 +124,6 @@ def _activity() -> None:
         st.page_link(LIVE, label=" · ".join(parts), icon=":material/play_circle:", help="Watch the runs.")
 
 
-WATCHED = {"watched": "newest"}
-"""Query parameters that open Live on the newest watched training, or on the example."""
 OWN_SET = "Your own vectors or texts"
 """Option of What-if and Ruler for the user's data."""
 WHATIF_OWN = {"whatif_from": "Vectors or texts", "whatif_set": OWN_SET}

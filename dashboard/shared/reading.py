@@ -22,7 +22,7 @@ from isoviz.tables import catalogue
 from isoviz.tables.protocol import Holds
 from isoviz.tasks.files import is_table
 from isoviz.tasks.own import Guess, Preview
-from isoviz.tasks.protocol import DataReport, HeadKind, OwnTask, Problems, Task
+from isoviz.tasks.protocol import DataReport, HeadKind, OwnTask, Task
 
 _ROOM: Final = "isoviz.tasks.reading:"
 DOWNLOAD_SECONDS: Final = 3600.0
@@ -90,11 +90,6 @@ def guess(data: str, columns: OwnTask) -> Guess:
 def report(task: Task, data: str | None, direction: str | None) -> DataReport:
     """Summary of the rows."""
     return _ask("isoviz.tasks:check_data", DataReport, task=task, data=data, direction=direction)
-
-
-def problems(task: Task, data: str | None, direction: str | None) -> Problems:
-    """The invalid rows."""
-    return _ask("isoviz.tasks:problems", Problems, task=task, data=data, direction=direction)
 
 
 def check(

@@ -17,8 +17,7 @@ from dashboard.shared import resources, tables, wording
 from isoviz.errors import StoreError
 from isoviz.runs.comparisons import nothing_learned
 from isoviz.runs.naming import method_title
-from isoviz.runs.rows import RunProgress, RunRow, UnreadableRunError
-from isoviz.runs.summaries import RunSummary
+from isoviz.runs.rows import RunProgress, RunRow
 
 T = TypeVar("T")
 
@@ -42,8 +41,6 @@ def of_address(name: str) -> RunRow | None:
         return None
     try:
         return resources.library().get(run_id)
-    except UnreadableRunError as error:
-        st.error(wording.plain(str(error)), icon=":material/broken_image:")
     except StoreError:
         reason = "It may have been deleted, or the link is incomplete."
         st.warning(f"Run “{wording.plain(run_id)}” not found. {reason}", icon=":material/search_off:")
@@ -93,7 +90,7 @@ def under_way(run_filter: Filter) -> int:
 
 
 def frame(run_filter: Filter) -> pd.DataFrame:
-    """Runs as `tables.runs_frame`, newest first, without unreadable runs."""
+    """Runs as `tables.runs_frame`, newest first."""
 
     def made() -> pd.DataFrame:
         summaries = resources.library().summaries(
@@ -103,7 +100,7 @@ def frame(run_filter: Filter) -> pd.DataFrame:
             task=run_filter.task,
             method=run_filter.method,
         )
-        return tables.runs_frame(run for run in summaries if not run.unreadable)
+        return tables.runs_frame(summaries)
 
     return cached(run_filter, made)
 
@@ -143,31 +140,3 @@ def with_warnings(table: pd.DataFrame, warnings: Sequence[str]) -> pd.DataFrame:
     """A table for a file, with the warnings in a column if there are any."""
     text = " ".join(warnings)
     return table.assign(**{WARNING: text}) if text else table
-
-
-# ------------------------------------------------------------------------------------------------------ unreadable runs
-
-_UNREADABLE_SHOWN = 5
-"""Most unreadable runs named."""
-
-
-def show_unreadable() -> None:
-    """Draw a warning that names unreadable runs, if there are any."""
-    try:
-        store = resources.store()
-        runs = _unreadable_runs(store.url, store.revision())
-    except StoreError:  # the page reports it
-        return
-    if runs:
-        named = ", ".join([run.id for run in runs[:_UNREADABLE_SHOWN]] + ["…"][: len(runs) > _UNREADABLE_SHOWN])
-        st.warning(
-            f"**{len(runs)} run{'s' if len(runs) > 1 else ''} of this store cannot be read:** {wording.plain(named)}. Tables and "
-            "figures leave them out. Update IsoViz if a newer version wrote them; otherwise `isoviz runs delete ID` removes one.",
-            icon=":material/broken_image:",
-        )
-
-
-@st.cache_data(ttl=5, max_entries=8, show_spinner=False)
-def _unreadable_runs(store_url: str, revision: str) -> list[RunSummary]:
-    """Cached for a few seconds, because every page asks; the first call reads every run of the store."""
-    return resources.store().unreadable()

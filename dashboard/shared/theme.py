@@ -96,13 +96,6 @@ _STATUS: dict[str, tuple[str, str]] = {
     "failed": ("red", "error"),
     "diverged": ("red", "trending_up"),
     "lost": ("violet", "link_off"),
-    "unreadable": ("red", "broken_image"),
-    # of watched trainings
-    "training": ("blue", "play_circle"),
-    "ended": ("green", "check_circle"),
-    "no news": ("violet", "link_off"),
-    "collapsed": ("red", "compress"),
-    "unjudged": ("orange", "visibility_off"),
 }
 
 

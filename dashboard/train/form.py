@@ -46,7 +46,6 @@ def draw() -> TrainForm:
     rows_of = _rows(chosen)
     with below_models:
         _check_models(models, rows_of, allow_random.values == (True,), to_fix)
-        model_form.finder(forms.key("models"), several=True)
     for slug, source in rows_of.items():
         if not source.ready:
             to_fix.append("own data" if slug == tasks.OWN else f"data for {tasks.get(slug).title}")

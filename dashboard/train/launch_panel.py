@@ -157,7 +157,7 @@ def _foreseen(configs: Sequence[RunConfig], seeds: int) -> str:
     first, library = configs[0], resources.library()
     like: dict[str, Any] = {"status": "finished", "model": (first.model,), "task": (first.task,)}
     summaries = [run for part in (library, library.examples) if part is not None for run in part.summaries(**like)]
-    finished = tables.runs_frame(run for run in summaries if run.data == first.data and not run.unreadable)
+    finished = tables.runs_frame(run for run in summaries if run.data == first.data)
     newest = tables.newest_per_seed(finished).dropna(subset="value")
     found = smallest_difference((group["value"].tolist() for _, group in newest.groupby("setup")), seeds)
     if found is None:

@@ -17,7 +17,7 @@ from isoviz.errors import InputError, StoreError
 from isoviz.parameters import start_values
 from isoviz.runs.examples import is_example
 from isoviz.runs.naming import parameter_label
-from isoviz.runs.rows import RunRow, UnreadableRunError
+from isoviz.runs.rows import RunRow
 from isoviz.whatif import chains
 from isoviz.whatif.chains import MOST_STEPS, Step
 from isoviz.whatif.embeddings import CLOUDS, Cloud
@@ -79,8 +79,6 @@ def _with_requested(requested: str, offered: dict[str, RunRow]) -> tuple[dict[st
         return offered, None  # the user has selected another run since
     try:
         row = resources.library().get(requested)
-    except UnreadableRunError as error:
-        return offered, f"{error}."
     except StoreError:
         return (offered, f"Run not found: '{requested}'. It may have been deleted, or the link is incomplete.")
     return {row.id: row, **offered}, None

@@ -36,8 +36,7 @@ from isoviz.jobs.queue import JobState
 from isoviz.models import sources
 from isoviz.runs import examples
 from isoviz.runs.examples import is_example
-from isoviz.runs.queue_order import Move
-from isoviz.runs.rows import RunRow, UnreadableRunError
+from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
 from isoviz.runs.summaries import RunSummary
 from isoviz.tables import stores
@@ -160,15 +159,14 @@ class Service:
 
     def stop(self, run_id: str) -> None:
         """Request a run to stop, see `isoviz.runs.store.Store.request_stop`."""
-        self.require(self._readable_or_not(run_id))
+        self.require(self._own(run_id))
         self._store.request_stop(run_id)
 
     def resume(self, run_id: str, *, claim: str | None = None) -> None:
         """Queue a stopped, failed or lost run again."""
-        row = self._own(run_id)
-        self.require(row)
+        self.require(self._own(run_id))
         if not self.visitor.may(Role.OPERATOR):
-            self._resolved(row.config)
+            self._resolved(self._store.get(run_id).config)
         with _counting:
             self._room_in_queue(1)
             self._store.requeue(run_id, claim=claim)
@@ -181,38 +179,23 @@ class Service:
             "Only the operator can reorder the queue", advice="Ask the person who runs the server to move your runs."
         )
 
-    def move(self, run_id: str, move: Move) -> None:
-        """Move a waiting run in the queue, see `isoviz.runs.store.Store.move`."""
-        self._require_queue()
-        self._store.move(self._own(run_id).id, move)
-
     def set_priority(self, run_ids: Sequence[str], priority: int) -> None:
         """Set the priority of waiting runs, see `isoviz.runs.store.Store.set_priority`."""
-        self._require_queue()
-        self._store.set_priority(run_ids, priority)
-
-    def _require_queue(self) -> None:
         if (refused := self.queue_refusal()) is not None:
             raise refused
+        self._store.set_priority(run_ids, priority)
 
     def delete(self, run_id: str) -> None:
         """Remove a run with its files."""
-        self.require(self._readable_or_not(run_id))
+        self.require(self._own(run_id))
         self._store.delete(run_id)
 
-    def _readable_or_not(self, run_id: str) -> RunRow | RunSummary:
-        """A run to stop or delete, even if its record is damaged."""
-        try:
-            return self._own(run_id)
-        except UnreadableRunError:
-            return self._store.summary(run_id)
-
-    def _own(self, run_id: str) -> RunRow:
+    def _own(self, run_id: str) -> RunSummary:
         """A run of the store, for a visitor who may change runs. Raises for an example."""
         self.require()
         if is_example(run_id):
             raise _EXAMPLE
-        return self._store.get(run_id)
+        return self._store.summary(run_id)
 
     def rename(self, run_id: str, name: str) -> None:
         """Give a run another name."""

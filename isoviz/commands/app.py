@@ -6,26 +6,19 @@ import os
 import socket
 import subprocess
 import sys
-from pathlib import Path
 from typing import Annotated, Final
 
-from isoviz import allowed_paths, input_validation
 from isoviz.access import allowed_hosts, links, policy
 from isoviz.access.allowed_hosts import AllowedHosts
-from isoviz.allowed_paths import Roots
 from isoviz.commands import dashboard
 from isoviz.commands.options import StoreOption
-from isoviz.errors import InputError, shortened
+from isoviz.errors import InputError
 from isoviz.operations.operation import argument
-from isoviz.watch.trainings import FOLDER as WATCHED
 
 ACCESS: Final = "access: who may open it, and from where (docs/security.md)"
 
 
 def run(
-    folder: Annotated[
-        str | None, argument("open Live on the watched trainings in this folder", "FOLDER", positional=True, nargs="?")
-    ] = None,
     port: Annotated[int, argument("where it listens", ge=1, le=65535)] = 8501,
     host: Annotated[str, argument("address to listen on; 127.0.0.1 is this machine only", "HOST")] = "127.0.0.1",
     open: Annotated[
@@ -104,9 +97,7 @@ def run(
         environment[policy.ROOTS] = os.pathsep.join(folders)
     elif policy.ROOTS not in environment:
         environment[policy.ROOTS] = os.pathsep.join(map(str, policy.default_roots(reachable)))
-    allowed = policy.read(reachable, environment).roots or ()
-    if folder is not None:
-        environment[WATCHED] = str(_watched(folder, Roots(allowed)))
+    policy.read(reachable, environment)
     if open is not None:
         from isoviz.vectors import intake
 
@@ -129,14 +120,6 @@ def run(
             return process.wait()
         except KeyboardInterrupt:  # Streamlit received it too; wait until it has closed
             continue
-
-
-def _watched(folder: str, roots: Roots) -> Path:
-    """A folder that the browser may read. Raises `InputError`; its field is not an option."""
-    path = input_validation.folder(folder, "FOLDER")
-    if path is None:
-        raise InputError(f"FOLDER: no folder '{shortened(folder)}'", field="FOLDER")
-    return allowed_paths.below(path.absolute(), roots, "FOLDER")
 
 
 def _taken(port: int) -> bool:

@@ -11,9 +11,9 @@ from isoviz.config import RunConfig
 from isoviz.events import Started
 from isoviz.formatting import decimals
 from isoviz.metrics.protocol import Metric
-from isoviz.operations.documents import NO_SCORE, UNREADABLE, Beginning, by_setup, delete_advice, summary_json
+from isoviz.operations.documents import NO_SCORE, Beginning, by_setup, summary_json
 from isoviz.runs.rows import RunRow
-from isoviz.runs.summaries import ERROR, TIMING, RunSummary, summary_of
+from isoviz.runs.summaries import TIMING, RunSummary, summary_of
 
 CLOUDS: Mapping[str, str] = {
     "head": "what the output layer reads",
@@ -31,8 +31,6 @@ def describe(run: RunRow | RunSummary, started: Started | None = None) -> str:
         started: for the baselines and notes of a `RunRow`.
     """
     run = summary_of(run, started) if isinstance(run, RunRow) else run
-    if run.unreadable:
-        return "\n    ".join([f"{run.id}  {UNREADABLE}  {run.name}", run.unreadable, delete_advice(run)])
     numbers = [_scores(run), *_isotropy(run), _times(run.numbers.get(TIMING, {}))] if run.status == "finished" else []
     return lines_of(run, numbers)
 
@@ -65,8 +63,6 @@ def _isotropy(run: RunSummary) -> list[str]:
         number, why = isotropy[slug], run.undefined.get(slug)
         undefined = f"undefined ({why})" if why else "undefined"
         value = undefined if number is None else decimals(number, metric.decimals)
-        if (error := run.numbers.get(ERROR, {}).get(slug)) is not None:
-            value += f" (± {error:.1g} from sampling, 95 %)"
         lines.setdefault(run.home(slug), []).append(f"{_with_settings(slug, run.settings(slug))} {value}")
     return [f"{_cloud(run, home)}: {', '.join(of)}" for home, of in lines.items()]
 

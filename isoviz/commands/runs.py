@@ -13,8 +13,8 @@ from isoviz.errors import InputError, StoreError
 from isoviz.formatting import decimals
 from isoviz.operations.operation import argument
 from isoviz.runs.gentle_stop import gentle_stop
-from isoviz.runs.queue_order import PRIORITIES, Move, Priority
 from isoviz.runs.recovery import mark_lost
+from isoviz.runs.schema import PRIORITIES, Priority
 from isoviz.runs.store import Store, StoreUnavailableError
 from isoviz.runs.summaries import TIMING, RunSummary
 
@@ -66,10 +66,6 @@ def list_runs(
 
 def _listed(run: RunSummary) -> str:
     """A run in a few lines; numbers have the names of `--json`."""
-    if run.unreadable:
-        from isoviz.commands import run_report
-
-        return run_report.describe(run)
     isotropy = {name: run.isotropy[name] for name in _ISOTROPY if name in run.isotropy}
     scores = {name: value for name, value in run.metrics.items() if name not in ("loss", "epoch")}
     numbers = [
@@ -128,13 +124,6 @@ def resume(id: Id, quiet: Quiet = False, store: StoreOption = None) -> Answer:
         row = execute_here(found, id, owner, stops, quiet=quiet)
     document = documents.document([documents.of_run(found, id)])
     return Answer(document, lambda: None, code=0 if row.status == "finished" else 1)
-
-
-def move(id: Id, to: Annotated[Move, argument("its new place", positional=True)], store: StoreOption = None) -> Answer:
-    """Move a run in the queue. One that passes another takes over its priority."""
-    found = opened(store)
-    _service(found).move(id, to)
-    return _queue(found)
 
 
 def priority(
@@ -227,7 +216,6 @@ ACTIONS: Final = {
     "stop": stop,
     "resume": resume,
     "delete": delete,
-    "move": move,
     "priority": priority,
     "add-seeds": add_seeds,
     "export": export,

@@ -73,7 +73,6 @@ class FinishedRun:
         task: slug of the task of its head.
         scores_rows: its head gives every row a vector of scores, as for classification and regression.
         before: the prefixes of the first and the second text in training.
-        longest: tokens that it can read of a text; None if the number of positions alone limits that.
     """
 
     model: HeadedModel
@@ -81,7 +80,6 @@ class FinishedRun:
     task: str
     scores_rows: bool
     before: tuple[str, str] = ("", "")
-    longest: int | None = None
 
     def logits(self, texts: Sequence[Sequence[str]], max_length: int) -> NDArray[np.float32]:
         """(n, labels): logits of the head for one or two columns of n texts, which already have their prefixes."""
@@ -93,8 +91,6 @@ class FinishedRun:
 
     def _forward(self, texts: Sequence[Sequence[str]], max_length: int, output_name: str) -> NDArray[np.float32]:
         import torch
-
-        max_length = min(max_length, self.longest or max_length)
 
         def compute(device: torch.device) -> NDArray[np.float32]:
             model, parts = self.model.to(device), []
@@ -119,7 +115,7 @@ def opened(name: str) -> Iterator[tuple[ModelSource, FinishedRun | None]]:
         if run.model.kind == "embedding":
             from isoviz.models import folding
 
-            folding.save_embedder(run.model, run.tokenizer, Path(folder), run.before, run.longest)
+            folding.save_embedder(run.model, run.tokenizer, Path(folder), run.before)
         else:
             encoder: Any = run.model.network.base_model  # without the head, whose width depends on the task
             encoder.save_pretrained(folder)
@@ -152,7 +148,6 @@ class Reader:
         *,
         prompt: str | None = None,
         truncate: int | None = None,
-        without_sinks: bool = False,
     ) -> Embedded:
         """Like `isoviz.models.extract.embed` for one or two columns of texts, with a loaded model."""
         if pooling == "sentence":
@@ -163,12 +158,10 @@ class Reader:
             )
             return Embedded(points, np.arange(len(points)), ())
         batch = _batch(self.encoder.tokenizer, prefixed(texts, self.before), max_length)
-        from isoviz.models import extract, sinks
+        from isoviz.models import extract
 
         states, _ = self.encoder(batch)
         hidden, keep = states[layer].float(), batch["attention_mask"].bool()
-        if without_sinks and pooling in ("mean", "tokens"):
-            keep = keep & ~sinks.mask(states[1:], keep)
         every = np.arange(len(hidden))
         if pooling != "tokens":
             return Embedded(extract.pooled_rows(hidden, keep, pooling).numpy(), every, ())
@@ -202,8 +195,7 @@ def load_run(name: str, store: Store | None = None) -> FinishedRun:
     row, weights = _finished(name, store)
     model, head = reload(row.config, weights)
     before = prefixes.split_prefix(row.config.prefix)
-    longest = row.config.max_length if row.config.pooling == "echo" else None  # read twice
-    return FinishedRun(model, head.tokenizer, row.config.task, head.task.rules.per_row, before, longest)
+    return FinishedRun(model, head.tokenizer, row.config.task, head.task.rules.per_row, before)
 
 
 def _batch(tokenizer: PreTrainedTokenizerBase, texts: Sequence[Sequence[str]], max_length: int) -> dict[str, Any]:

@@ -69,7 +69,6 @@ def _embed_sentences(job: Job) -> None:
         request["max_length"],
         prompt=request.get("prompt"),
         truncate=request.get("truncate"),
-        without_sinks=bool(request.get("without_sinks")),
     )
     job.publish({"tokens": list(embedded.tokens)}, {"points": embedded.points, "texts": embedded.texts})
 
@@ -116,7 +115,7 @@ SENTENCES: Final = JobKind(
     prepare=PREPARE,
     warm_seconds=_IDLE_SECONDS,
 )
-"""`{"model", "fingerprint", "layer", "pooling", "max_length", "direction", "prompt", "truncate", "without_sinks", "texts": columns}`; the
+"""`{"model", "fingerprint", "layer", "pooling", "max_length", "direction", "prompt", "truncate", "texts": columns}`; the
 result has the arrays of `isoviz.exploring.encoders.Embedded`, and `tokens`. Its process keeps the model loaded for the next sentences."""
 
 MAP: Final = JobKind(

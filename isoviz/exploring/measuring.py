@@ -96,7 +96,6 @@ def compute(
             seed=request.seed,
             direction=task.checked_direction(request.direction) or None,
             allow_random=request.allow_random,
-            without_sinks=request.without_sinks,
             dtype=request.dtype,  # type: ignore[arg-type]  # checked there
         )
         texts = _texts(frame, task, run)

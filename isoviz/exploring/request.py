@@ -52,7 +52,6 @@ class ViewRequest:
         allow_random: accept a checkpoint that does not fit the model. Not part of keys, because it does not affect fitting models.
         prompt: for pooling `sentence`: name of a prompt of the model; None for its default.
         truncate: for pooling `sentence`: number of dimensions kept; None for the model's default.
-        without_sinks: leave attention sinks out of tokens and means (`isoviz.models.sinks`).
         dtype: number format of the weights (`isoviz.models.placing.Dtype`).
     """
 
@@ -67,7 +66,6 @@ class ViewRequest:
     allow_random: bool = False
     prompt: str | None = None
     truncate: int | None = None
-    without_sinks: bool = False
     dtype: str = "auto"
 
     def check(self) -> None:
@@ -127,7 +125,6 @@ def key_of(request: ViewRequest, source: ModelSource | None, rows: Rows) -> str:
         "seed": request.seed,
         "direction": user_sets.task_of(request.task).checked_direction(request.direction),
         **{name: value for name in ("prompt", "truncate") if (value := getattr(request, name)) is not None},
-        **({"without_sinks": True} if request.without_sinks else {}),
         **({"dtype": request.dtype} if request.dtype != "auto" else {}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]

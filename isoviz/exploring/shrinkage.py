@@ -99,7 +99,7 @@ def scored(records: Iterable[CloudRecord], views: Views, shrinkage_target: Targe
 def together(views: Views, shrinkage_target: Target, *, split: str) -> CloudRecord:
     """The record of cloud `layers`: the tokens of all layers except the embedding output as one cloud, as in runs."""
     cloud = _union(views.depth, {layer: view.stream for layer, view in views.tokens.items()})
-    where = {"pooling": "tokens", "truncated": views.truncated, "notes": (views.sinks,) if views.sinks else ()}
+    where = {"pooling": "tokens", "truncated": views.truncated}
     record = measure_cloud(cloud.sample(), "layers", "tokens", split=split, where=where)
     return record.with_readings(
         {MEASURE: _reading(cloud, _union(views.depth, shrinkage_target.streams), shrinkage_target)}

@@ -72,13 +72,12 @@ class HeadedModel(nn.Module):
         kind: HeadKind = "classification",
         *,
         pooling: CausalPooling = "last",
-        without_sinks: bool = False,
     ) -> None:
-        """`pooling` and `without_sinks`: of a decoder, see `isoviz.models.wiring.Causal`."""
+        """`pooling`: of a decoder, see `isoviz.models.wiring.Causal`."""
         super().__init__()
         self.network = network
         self.kind = kind
-        self.wiring = wire(network, kind, pooling=pooling, without_sinks=without_sinks)
+        self.wiring = wire(network, kind, pooling)
         self.per_token = self.wiring.per_token
         self.width: int = self.wiring.width
         self.head_width: int = self.output.in_features

@@ -1,8 +1,7 @@
-"""Models that lie in this machine's hub cache: which, how large, and whether they can be used. No torch, no network."""
+"""Models that lie in this machine's hub cache. No torch, no network."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -12,29 +11,8 @@ from isoviz.models import folders
 MAIN: Final = "main"
 
 
-@dataclass(frozen=True)
-class CachedModel:
-    """One model at one commit.
-
-    Attributes:
-        name: what to write as MODEL: the hub id, with `@revision` where the main branch points elsewhere.
-        revision: the commit.
-        size: bytes on disk.
-        last_used: seconds since the epoch, as the file system tells.
-        family: from its configuration, if it says.
-        problem: why it cannot be used, as the end of a sentence that begins with its name; None if it can.
-    """
-
-    name: str
-    revision: str
-    size: int
-    last_used: float
-    family: str | None
-    problem: str | None
-
-
-def models() -> list[CachedModel]:
-    """All cached models with weights: usable ones first, then by last use."""
+def models() -> list[str]:
+    """Names of the cached models that can be used, last used first: hub ids, with `@revision` where the main branch points elsewhere."""
     from huggingface_hub import scan_cache_dir
     from huggingface_hub.errors import CacheNotFound
 
@@ -42,26 +20,19 @@ def models() -> list[CachedModel]:
         cache = scan_cache_dir(hub.cache_folder())
     except CacheNotFound:
         return []
-    entries = []
+    used: dict[str, float] = {}
     for repository in cache.repos:
         if repository.repo_type != "model":
             continue
         for revision in repository.revisions:
-            if not folders.has_weights({file.file_name for file in revision.files}):
-                continue  # looked up, but never downloaded
-            config = folders.config_of(revision.snapshot_path) or {}
-            named = next((ref for ref in sorted(revision.refs) if ref != MAIN), revision.commit_hash)
-            entries.append(
-                CachedModel(
-                    name=repository.repo_id if MAIN in revision.refs else f"{repository.repo_id}@{named}",
-                    revision=revision.commit_hash,
-                    size=revision.size_on_disk,
-                    last_used=repository.last_accessed,
-                    family=config.get("model_type"),
-                    problem=folders.problem(revision.snapshot_path),
-                )
-            )
-    return sorted(entries, key=lambda model: (model.problem is not None, -model.last_used, model.name))
+            weights = folders.has_weights(
+                {file.file_name for file in revision.files}
+            )  # else looked up, but never downloaded
+            if weights and folders.problem(revision.snapshot_path) is None:
+                named = next((ref for ref in sorted(revision.refs) if ref != MAIN), revision.commit_hash)
+                name = repository.repo_id if MAIN in revision.refs else f"{repository.repo_id}@{named}"
+                used[name] = repository.last_accessed
+    return sorted(used, key=lambda name: (-used[name], name))
 
 
 def find(name: str, revision: str | None) -> Path | None:

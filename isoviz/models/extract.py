@@ -6,7 +6,6 @@ The vectors of a sentence-transformers model take a pass of their own, through t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -20,7 +19,7 @@ from isoviz.errors import InputError, ModelError
 from isoviz.metrics.cloud import draw
 from isoviz.metrics.grouped import entropy
 from isoviz.metrics.streaming import CovarianceAccumulator
-from isoviz.models import encoder, folders, hub, placing, sentences, sinks, sources, tokenizer_limits
+from isoviz.models import encoder, folders, hub, placing, sentences, sources, tokenizer_limits
 from isoviz.models.encoder import Encoder
 from isoviz.models.loading import reading
 from isoviz.models.placing import Dtype
@@ -49,11 +48,10 @@ def layer_views(
     allow_random: bool = False,
     prompt: str | None = None,
     truncate: int | None = None,
-    without_sinks: bool = False,
     dtype: Dtype = "auto",
     progress: hub.Report | None = None,
 ) -> Views:
-    """Every layer's clouds from one pass: each row goes through the encoder once (twice to leave sinks out), whatever is requested.
+    """Every layer's clouds from one pass: each row goes through the encoder once, whatever is requested.
 
     Weights that do not fit are spread over GPUs, memory and disk, and the states of a layer are pooled or summed before the next layer
     is computed: the peak is the weights in memory, the activations of one batch and what is kept.
@@ -78,7 +76,6 @@ def layer_views(
         direction: "en-ro" where the texts are to be translated, for tokenizers that mark their language.
         allow_random: read a model whose checkpoint lacks encoder weights; `warnings` says so.
         prompt, truncate: of pooling `sentence`, see `isoviz.models.sentences.vectors`.
-        without_sinks: leave the tokens that are attention sinks in some layer out of `mean` and `tokens`, in all layers.
         dtype: number format of the weights, see `isoviz.models.placing.Dtype`; sums are always float64.
         progress: called after each step.
 
@@ -124,7 +121,7 @@ def layer_views(
 
         def collect(device: torch.device) -> tuple[torch.device, _Collector]:
             collector = _Collector(
-                model, rows["input_ids"], set(poolings), numbers, max_tokens_per_layer, prompts, seed, without_sinks
+                model, rows["input_ids"], set(poolings), numbers, max_tokens_per_layer, prompts, seed
             )
             order = np.argsort(-collector.lengths, kind="stable")  # like lengths together: little padding
             if library_model is not None:
@@ -141,7 +138,7 @@ def layer_views(
             if not place.spread:
                 model.module.to(device)
             elif progress:
-                passes = -(-len(order) // batch_size) * (2 if without_sinks else 1)
+                passes = -(-len(order) // batch_size)
                 progress(0, len(order), f"{place.note}: at least {passes * model.seconds:,.0f} s")
             for start in range(0, len(order), batch_size) if set(poolings) != {"sentence"} else ():
                 batch_rows = order[start : start + batch_size]
@@ -172,9 +169,8 @@ def layer_views(
         truncated=truncated,
         device=device.type,
         clouds=collector.clouds,
-        tokens=collector.complete_tokens(),
+        tokens=collector.tokens,
         warnings=tuple(warnings),
-        sinks=sinks.note(collector.left_out, int(collector.starts[-1])) if without_sinks else "",
     )
 
 
@@ -259,9 +255,7 @@ class _Collector:
         max_tokens: int | None,
         prompts: int,
         seed: int,
-        without_sinks: bool = False,
     ) -> None:
-        self.without_sinks, self.left_out = without_sinks, 0
         count = len(token_ids)
         self.lengths = np.fromiter(map(len, token_ids), dtype=np.int64, count=count)
         self.starts = np.concatenate([[0], np.cumsum(self.lengths)])  # of each row among all tokens
@@ -281,7 +275,6 @@ class _Collector:
         # One token of each row, and a sample of all: chosen before the pass, so that neither depends on the batches.
         self.shares = generator.random(count)
         self.sampled = np.sort(generator.choice(total, token_count, replace=False, shuffle=False))
-        self.drawn = np.zeros(token_count, dtype=bool)  # of the sample, what was read
         self.prompts = draw(count, prompts, seed)
         self.tokens: dict[int, TokenView] = {}
         if "tokens" in poolings:
@@ -303,20 +296,9 @@ class _Collector:
         """One batch, padded (B, L), goes through the model; what is needed of a layer is kept as soon as it is there."""
         keep = batch["attention_mask"].bool()
         numbers = np.concatenate([np.arange(self.starts[row], self.starts[row + 1]) for row in rows])
-        kept = keep
-        if self.without_sinks:
-            found = torch.zeros_like(keep)
-
-            def find(layer: int, state: Tensor) -> None:
-                found.logical_or_(_sinks(layer, state, keep))
-
-            model.each_layer(batch, find)
-            kept, numbers = keep & ~found, numbers[~found[keep].cpu().numpy()]
-            self.left_out += int(found.sum())
         at = np.searchsorted(self.sampled, numbers)
         hit = np.flatnonzero(self.sampled[np.minimum(at, len(self.sampled) - 1)] == numbers)
-        self.drawn[at[hit]] = True
-        counts = kept.sum(dim=1).cpu().numpy()
+        counts = keep.sum(dim=1).cpu().numpy()
         starts = np.cumsum(counts) - counts
         single = starts + np.floor(self.shares[rows] * counts).astype(np.int64)  # one per row
         read = np.flatnonzero(np.isin(rows, self.prompts))
@@ -329,17 +311,15 @@ class _Collector:
             if layer not in self.layers:
                 return
             hidden = state.float()  # before any mean: half precision has no digits for sums
-            every, some = keep.to(hidden.device), kept.to(hidden.device)
-            if not bool(torch.isfinite(hidden[every]).all()):
+            some = keep.to(hidden.device)
+            if not bool(torch.isfinite(hidden[some]).all()):
                 raise ModelError.at(
                     "model",
                     f"layer {layer} gives numbers that are NaN or infinite; its weights diverged in training, or are damaged",
                 )
             for pooling in ("cls", "last", "mean"):
                 if (layer, pooling) in self.clouds:
-                    self.clouds[layer, pooling][rows] = (
-                        pooled_rows(hidden, some if pooling == "mean" else every, pooling).cpu().numpy()
-                    )
+                    self.clouds[layer, pooling][rows] = pooled_rows(hidden, some, pooling).cpu().numpy()
             if layer in self.tokens:
                 view, points = self.tokens[layer], hidden[some]
                 view.stream.update(points.numpy() if points.device.type == "cpu" else points)
@@ -351,21 +331,6 @@ class _Collector:
         pooled = model.each_layer(batch, collect)
         if pooled is not None and (self.depth, "head") in self.clouds:
             self.clouds[self.depth, "head"][rows] = pooled.float().cpu().numpy()
-
-    def complete_tokens(self) -> dict[int, TokenView]:
-        """The tokens of each layer, without the sample's places for those that were left out."""
-        if self.drawn.all():
-            return self.tokens
-        parts = ("sample", "groups", "ids")
-        return {
-            layer: replace(view, **{name: getattr(view, name)[self.drawn] for name in parts})
-            for layer, view in self.tokens.items()
-        }
-
-
-def _sinks(layer: int, state: Tensor, keep: Tensor) -> Tensor:
-    """(B, L) the sinks of one layer; the embeddings have none."""
-    return sinks.mask([state] if layer else [], keep.to(state.device)).to(keep.device)
 
 
 def pooled_rows(hidden: Tensor, keep: Tensor, pooling: Pooling) -> Tensor:

@@ -37,10 +37,8 @@ dense, activation and layer norm on the first token or the mean. end: dropout, d
 text's end token, having read the text itself one place to the right.
 """
 
-CausalPooling = Literal["last", "mean", "echo"]
-"""The vector of a decoder's row that its output layer reads. last: of the row's last token. mean: of all its tokens. echo: the row is
-read twice, and the mean is that of its second occurrence, whose tokens have seen all of it (Springer et al., arXiv:2402.15449; the
-authors also put words around both, and pool the mean or the last token)."""
+CausalPooling = Literal["last", "mean"]
+"""The vector of a decoder's row that its output layer reads: of the row's last token, or the mean of all its tokens."""
 
 SEQ2SEQ: frozenset[str] = frozenset({"bart", "mbart", "t5", "marian"})
 """Families that write a text of their own."""

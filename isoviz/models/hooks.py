@@ -23,11 +23,10 @@ class Representations:
             (P, h), the vectors of the P unpadded tokens, row by row.
         last_hidden: (B, L, d) last layer.
         hidden_states: one (B, L, d) per layer, the embedding output excluded.
-        attention_mask: (B, L), 1 for tokens, 0 for padding and for attention sinks that are left out.
+        attention_mask: (B, L), 1 for tokens, 0 for padding.
         output_weight: (labels, h) weight of the output layer, a parameter: (2, h) for spans, (vocabulary, h) for texts, there
             often the input embeddings as well; (0, h) for embeddings.
         places: (B,) where in its row the token of `cls` stands; None: it is the first.
-        sinks: (B,) tokens of each row that are left out as attention sinks; None where they stay.
         embeddings: (B, L, d) what the first layer reads; None while a network writes.
         again: runs the encoder once more on the same batch, in training with other dropout masks; set where `penalties` are
             computed.
@@ -44,14 +43,13 @@ class Representations:
     attention_mask: Tensor
     output_weight: Tensor
     places: Tensor | None = None
-    sinks: Tensor | None = None
     embeddings: Tensor | None = None
     again: Callable[[], Representations] | None = None
 
     def column(self, first: int, columns: int) -> Representations:
         """Every `columns`-th row from `first` on: one text of each row of texts."""
         part = slice(first, None, columns)
-        of_rows = ("cls", "pooled", "last_hidden", "attention_mask", "places", "sinks", "embeddings")
+        of_rows = ("cls", "pooled", "last_hidden", "attention_mask", "places", "embeddings")
         values = {name: value[part] for name in of_rows if (value := getattr(self, name)) is not None}
         return replace(self, hidden_states=tuple(hidden[part] for hidden in self.hidden_states), **values)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from isoviz.errors import ModelError
-from isoviz.hub import cache_folder, offline, reason, remembered
+from isoviz.hub import cache_folder, reason, remembered
 from isoviz.models import folders
 
 Report = Callable[[int, int, str], None]
@@ -41,23 +41,6 @@ class Remote:
     def size(self) -> int:
         """Bytes of all its files."""
         return sum(count for _, count in self.files)
-
-
-@dataclass(frozen=True)
-class Match:
-    """One answer of a search.
-
-    Attributes:
-        gated: its terms must be accepted on the hub before it can be fetched.
-        problem: why it cannot be used, as far as the hub tells; None if nothing is known against it.
-    """
-
-    name: str
-    family: str | None
-    parameters: int | None
-    downloads: int | None
-    gated: bool
-    problem: str | None
 
 
 def parse(text: str) -> tuple[str, str | None] | None:
@@ -152,23 +135,6 @@ def _has_modules(name: str, commit: str) -> bool:
     return True
 
 
-def search(text: str, limit: int = 20) -> list[Match]:
-    """Models whose name holds the text, the most fetched first.
-
-    Raises:
-        ModelError: the hub cannot be asked.
-    """
-    from huggingface_hub import HfApi
-
-    if problem := offline():
-        raise ModelError.at("model", problem)
-    with _in_our_terms(f"model: the search for '{text}'"):
-        models = HfApi().list_models(
-            search=text, limit=limit, sort="downloads", expand=["config", "downloads", "gated", "safetensors"]
-        )
-        return [_match(model) for model in models]
-
-
 @contextmanager
 def _in_our_terms(subject: str, done: int | None = None) -> Iterator[None]:
     """Turn what the client raises into a `ModelError`, one line beginning with `subject`.
@@ -214,15 +180,3 @@ def _in_our_terms(subject: str, done: int | None = None) -> Iterator[None]:
 def in_words(done: int, total: int, text: str) -> str:
     """The arguments of a `Report` as one text."""
     return f"{text}, {done / 1e6:,.1f} of {total / 1e6:,.1f} MB"
-
-
-def _match(model: Any) -> Match:
-    config = model.config or {}
-    family = config.get("model_type")
-    problem = None
-    if family is None:
-        problem = "names no transformers family"
-    elif model.safetensors is None:
-        problem = "has no safetensors"
-    parameters = None if model.safetensors is None else model.safetensors.total
-    return Match(model.id, family, parameters, model.downloads, bool(model.gated), problem)

@@ -77,8 +77,6 @@ def record(
 ) -> CloudRecord:
     """The record of one cloud; see `profile`."""
     notes = views.warnings if pooling == "head" else ()
-    if views.sinks and pooling in ("mean", "tokens"):
-        notes = (views.sinks,)
     context = {"layer": layer, "pooling": pooling, "truncated": views.truncated, "notes": notes}
     sample, kind, options = _cloud(views, layer, pooling)
     name = "head" if pooling == "head" else f"layer_{layer}"

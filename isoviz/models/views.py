@@ -69,7 +69,6 @@ class Views:
         clouds: (layer, pooling) → (rows, d) float32 in the order of the rows, for all but tokens.
         tokens: layer → its tokens.
         warnings: what a reader of these clouds must know.
-        sinks: how many tokens were left out of `mean` and `tokens` as attention sinks; empty if they were not looked for.
     """
 
     model: str
@@ -82,7 +81,6 @@ class Views:
     clouds: dict[tuple[int, Pooling], NDArray[np.float32]]
     tokens: dict[int, TokenView]
     warnings: tuple[str, ...]
-    sinks: str = ""
 
     def points(self, layer: int, pooling: Pooling) -> NDArray[np.float32]:
         """One cloud, (n, d); for `tokens` the kept sample. `InputError` for one that was not requested."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from isoviz.errors import ModelError, one_line
-from isoviz.models import pooled, sinks
+from isoviz.models import pooled
 from isoviz.models.families import CLASSIFIERS, CausalPooling, architecture
 from isoviz.models.hooks import Representations
 from isoviz.tasks.protocol import HeadKind
@@ -23,12 +23,10 @@ class Wiring:
 
     Attributes:
         per_token: the output layer reads every token, not one vector per row.
-        without_sinks: attention sinks are left out of layers and means.
         bias: (1, labels) added to the logits beside the output layer's own bias, or None.
     """
 
     per_token = False
-    without_sinks = False
 
     def __init__(self, network: PreTrainedModel) -> None:
         self.network: Any = network
@@ -69,13 +67,10 @@ class Wiring:
         states: Sequence[Tensor],
         mask: Tensor,
         places: Tensor | None = None,
-        sinks: Tensor | None = None,
     ) -> Representations:
         """What `encode` gives; `states` begin with the embeddings."""
         layers, weight = tuple(states[1:]), self.output.weight
-        return Representations(
-            cls, pooled, states[-1], layers, mask, weight, places=places, sinks=sinks, embeddings=states[0]
-        )
+        return Representations(cls, pooled, states[-1], layers, mask, weight, places=places, embeddings=states[0])
 
 
 class Classifier(Wiring):
@@ -180,13 +175,12 @@ class Causal(AnyText):
     """One vector per row of a decoder. Its tokens see only what stands before them, so padding on the right changes nothing.
 
     Args:
-        pooling: which vector. An echo's layers are those of the second occurrence.
-        without_sinks: leave attention sinks out of layers and means (`isoviz.models.sinks`).
+        pooling: which vector.
     """
 
-    def __init__(self, network: PreTrainedModel, pooling: CausalPooling = "last", without_sinks: bool = False) -> None:
+    def __init__(self, network: PreTrainedModel, pooling: CausalPooling = "last") -> None:
         super().__init__(network)
-        self.pooling, self.without_sinks = pooling, without_sinks
+        self.pooling = pooling
 
     @property
     def output(self) -> nn.Linear:
@@ -198,27 +192,10 @@ class Causal(AnyText):
 
     def encode(self, inputs: dict[str, Tensor]) -> Representations:
         ids, mask = inputs["input_ids"], inputs["attention_mask"]  # not the token types: GPT-2 reads them as words
-        lengths = mask.sum(dim=1).clamp(min=1)
-        states = self._states(ids, mask) if self.pooling != "echo" else self._echo(ids, lengths)
-        last, places, left_out = states[-1], lengths - 1, None
-        if self.without_sinks:
-            found = sinks.mask(states[1:], mask.bool())
-            mask, left_out = mask * ~found, found.sum(dim=1)
+        states = pooled.layers(self.network.base_model, {"input_ids": ids, "attention_mask": mask})
+        last, places = states[-1], mask.sum(dim=1).clamp(min=1) - 1
         vector = last[torch.arange(len(ids), device=ids.device), places]
-        pooled = vector if self.pooling == "last" else _mean(last.float(), mask)
-        return self._read(vector, pooled, states, mask, places, left_out)
-
-    def _states(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
-        return pooled.layers(self.network.base_model, {"input_ids": ids, "attention_mask": mask})
-
-    def _echo(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
-        """(B, L, d) per layer, of the tokens of each row's second occurrence, which follows the first at once."""
-        width, ends = ids.shape[1], lengths.unsqueeze(1)
-        place = torch.arange(2 * width, device=ids.device).unsqueeze(0)
-        read = torch.where(place < ends, place, place - ends).clamp(max=width - 1)
-        states = self._states(ids.gather(1, read), (place < 2 * ends).long())
-        second = (ends + place[:, :width]).unsqueeze(2)
-        return tuple(state.gather(1, second.expand(-1, -1, state.shape[2])) for state in states)
+        return self._read(vector, vector if self.pooling == "last" else _mean(last.float(), mask), states, mask, places)
 
 
 class _NoOutputs(nn.Linear):
@@ -382,10 +359,8 @@ class Writer(TwoSided):
         return self._read(read[:, 0], points, layers, mask)
 
 
-def wire(
-    network: PreTrainedModel, kind: HeadKind, *, pooling: CausalPooling = "last", without_sinks: bool = False
-) -> Wiring:
-    """The parts of a network that was loaded for this kind. `pooling` and `without_sinks` are for decoders."""
+def wire(network: PreTrainedModel, kind: HeadKind, pooling: CausalPooling = "last") -> Wiring:
+    """The parts of a network that was loaded for this kind. `pooling` is for decoders."""
     if kind == "seq2seq":
         return Writer(network)
     if kind == "embedding":
@@ -393,7 +368,7 @@ def wire(
     if hasattr(network, "output_layer"):
         return AnyText(network)
     if architecture(network.config.to_dict()) == "decoder":
-        return Causal(network, pooling, without_sinks)
+        return Causal(network, pooling)
     wirings: tuple[type[Wiring], type[Wiring]] = (Classifier, SpanFinder)
     if CLASSIFIERS[network.config.model_type] == "end":
         wirings = (TwoSidedClassifier, TwoSidedSpanFinder)

@@ -9,13 +9,11 @@ from typing import Any
 from isoviz import metrics
 from isoviz.events import Started
 from isoviz.metrics.measuring import measurement_json
-from isoviz.runs.rows import RunRow, UnreadableRunError
+from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
 from isoviz.runs.summaries import RunSummary
 from isoviz.statistics import mean_sd
 
-UNREADABLE = "unreadable"
-"""In place of the status of a run that cannot be read."""
 NO_SCORE = ("loss", "epoch")
 """Metrics of a task that are no scores."""
 
@@ -93,11 +91,7 @@ def exported(store: Store, run_ids: Iterable[str]) -> dict[str, Any]:
     """Runs with their tags, notes and all events."""
     runs = []
     for run_id in run_ids:
-        try:
-            row = store.get(run_id)
-        except UnreadableRunError:
-            runs.append(unreadable_json(store.summary(run_id)))
-            continue
+        row = store.get(run_id)
         events, cursor = [], 0
         while batch := store.events(run_id, after=cursor):
             events += [{"seq": seq, **event} for seq, event in batch]
@@ -109,21 +103,7 @@ def exported(store: Store, run_ids: Iterable[str]) -> dict[str, Any]:
 def listed(rows: Iterable[RunRow], summaries: Iterable[RunSummary]) -> dict[str, Any]:
     """The document of a list of runs, in the order of their summaries. A run that was launched after the rows were read is left out."""
     readable = {row.id: row for row in rows}
-    runs = [run for run in summaries if run.id in readable or run.unreadable]
-    return document([as_json(readable[run.id], run) if run.id in readable else unreadable_json(run) for run in runs])
-
-
-def unreadable_json(run: RunSummary) -> dict[str, Any]:
-    """What `runs list --json` gives of a run that cannot be read: no configuration and no numbers."""
-    error = {"kind": UNREADABLE, "message": run.unreadable, "advice": delete_advice(run)}
-    warnings = [f"run {run.id} is unreadable: {run.unreadable}"]
-    return {"id": run.id, "name": run.name, "status": UNREADABLE, "error": error, "warnings": warnings}
-
-
-def delete_advice(run: RunSummary) -> str:
-    """What to do about a run that cannot be read."""
-    stop = f"isoviz runs stop {run.id}, then " if run.status == "running" else ""
-    return f"Update IsoViz if a newer version wrote it, or delete it: {stop}isoviz runs delete {run.id}"
+    return document([as_json(readable[run.id], run) for run in summaries if run.id in readable])
 
 
 def summary_json(rows: Sequence[RunRow]) -> list[dict[str, Any]]:

@@ -144,17 +144,12 @@ class MeasureRequest(CloudRequest):
     """What to measure: a file of embeddings, or a model on a task."""
 
     own: OwnTask | None = None
-    without_sinks: bool = Field(
-        False, description="leave attention sinks out of tokens and means: tokens of more than 10 times the usual norm"
-    )
     as_weights: bool = Field(False, description="also I1 and I2, the file's rows read as output vectors")
 
     def check(self) -> None:
         """Raise `InputError` if it names neither a model nor a file, or what does not go with it."""
         if (self.model is None) == (self.embeddings is None):
             raise InputError.at("model", "give either a model or a file of embeddings")
-        if self.embeddings is not None and self.without_sinks:
-            raise InputError.at("without_sinks", "only with a model, which reads tokens")
         for name in _OF_FILES if self.embeddings is None else ():
             if getattr(self, name):
                 raise InputError(f"{name}: only with --embeddings", field=name)
@@ -381,7 +376,6 @@ def _measure_model(request: MeasureRequest, model: str, progress: Progress) -> M
             direction=task.checked_direction(request.direction) or None,
             prompt=request.prompt,
             truncate=request.truncate_dim,
-            without_sinks=request.without_sinks,
             dtype=request.dtype,
             progress=progress,
         )

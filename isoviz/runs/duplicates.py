@@ -28,7 +28,7 @@ def existing(store: Store, configs: Sequence[RunConfig]) -> dict[tuple[str, int]
     stopping = {row.id for row in store.list(status="running") if row.stop_requested}
     ids: dict[tuple[str, int], str] = {}
     for run in summaries:  # newest first
-        if (run.setup, run.seed) in identities and not run.unreadable and run.id not in stopping:
+        if (run.setup, run.seed) in identities and run.id not in stopping:
             ids.setdefault((run.setup, run.seed), run.id)
     return ids
 

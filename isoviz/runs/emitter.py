@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
-import signal
-import sys
 import threading
 import time
 from types import TracebackType
@@ -17,7 +14,6 @@ from isoviz.runs.store import Store
 
 TICK_SECONDS: Final = 0.2
 HEARTBEAT_SECONDS: Final = 1.0
-INTERRUPT_SECONDS: Final = 1.0
 
 
 class Emitter:
@@ -29,7 +25,6 @@ class Emitter:
     another process has taken over the run, `emit` raises the error, which ends the training. As a context manager, it waits on exit
     until everything is written or given up.
 
-    After a second stop request, a run that trains in the main thread ends as after Ctrl-C.
 
     Args:
         store: the store.
@@ -51,8 +46,6 @@ class Emitter:
         self._events: list[tuple[Event, float]] = []
         self._failing_since: float | None = None
         self._stop = False
-        self._in_main_thread = threading.current_thread() is threading.main_thread()
-        self._interrupted = -INTERRUPT_SECONDS
         self._wake = threading.Event()
         self._closing = False
         self._thread = threading.Thread(target=self._serve, name=f"emitter-{run_id}", daemon=True)
@@ -150,17 +143,3 @@ class Emitter:
         if signals.attempt != self._attempt or (signals.status != "running" and self.ending is None):
             raise StoreError(f"run '{self._run_id}' was abandoned by its runner: it is {signals.status}")
         self._stop = signals.stop
-        if signals.at_once and self._in_main_thread and self.ending is None:
-            now = time.monotonic()
-            if now - self._interrupted >= INTERRUPT_SECONDS:  # the first interrupt only requests a gentle stop
-                self._interrupted = now
-                _interrupt_main_thread()
-
-
-def _interrupt_main_thread() -> None:
-    """Interrupt like Ctrl-C; a signal also ends blocking system calls."""
-    main = threading.main_thread().ident
-    if sys.platform == "win32" or main is None:
-        _thread.interrupt_main()
-    else:
-        signal.pthread_kill(main, signal.SIGINT)

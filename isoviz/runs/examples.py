@@ -90,7 +90,6 @@ class Library(RunReader):
 
     def __init__(self, own: Store, examples: Examples | None = None) -> None:
         super().__init__(own._database)
-        self._unreadable = own._unreadable  # of which the pages ask the store
         self.own = own
         self.examples = examples
 

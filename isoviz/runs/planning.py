@@ -185,10 +185,7 @@ def expand(
             )
     embeds = all(task.kind == "embedding" for task in known.values())
     poolings = {model: _pooling(source, common, embeds) for model, source in model_sources.items()}
-    longest = {
-        model: _longest(source, common.get("max_length"), 2 if poolings[model] == "echo" else 1)
-        for model, source in model_sources.items()
-    }
+    longest = {model: _longest(source, common.get("max_length")) for model, source in model_sources.items()}
     if trains_here and common["precision"] == "fp16" and not devices.describe().on_gpu:
         raise InputError.at("precision", "fp16 needs a GPU, and this machine has none (allowed here: auto, no, bf16)")
     for task in known.values():
@@ -248,30 +245,25 @@ def _pooling(source: ModelSource, common: Mapping[str, Any], embeds: bool) -> st
     """A decoder's pooling, its default resolved; other models have their own, unless they are trained for embeddings. `InputError` for
     a setting that does not apply."""
     requested: str = common.get("pooling", "auto")
-    if embeds and (requested == "echo" or common.get("without_sinks")):
-        raise InputError.at("pooling", "embeddings are trained with auto, cls, mean or last, of all tokens")
     if embeds:
         return requested
     if requested == "cls":
-        raise InputError.at("pooling", "cls is for embedding tasks (allowed: auto, last, mean, echo)")
+        raise InputError.at("pooling", "cls is for embedding tasks (allowed: auto, last, mean)")
     if families.architecture(sources.configuration(source)) == "decoder":
         return "last" if requested == "auto" else requested
-    for name, is_set in (("pooling", requested != "auto"), ("without_sinks", common.get("without_sinks"))):
-        if is_set:
-            raise InputError.at(name, f"for decoders only, and '{source.name}' is none; leave it at its default")
+    if requested != "auto":
+        raise InputError.at("pooling", f"for decoders only, and '{source.name}' is none; leave it at its default")
     return requested
 
 
-def _longest(source: ModelSource, requested: int | None, occurrences: int = 1) -> int:
-    """The longest input of a run: the requested length if the model can read it so often, else the default or the model's limit."""
+def _longest(source: ModelSource, requested: int | None) -> int:
+    """The longest input of a run: the requested length if the model can read it, else the default or the model's limit."""
     limit = sources.longest_input(source)
-    limit = limit and limit // occurrences
     default: int = RunConfig.model_fields["max_length"].default
     if requested is None:
         return default if limit is None else min(default, limit)
     if limit is not None and requested > limit:
-        echo = " of a row with pooling echo" if occurrences > 1 else ""
-        raise InputError.at("max_length", f"'{source.name}' reads at most {limit} tokens{echo} (got {requested})")
+        raise InputError.at("max_length", f"'{source.name}' reads at most {limit} tokens (got {requested})")
     return requested
 
 

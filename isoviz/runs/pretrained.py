@@ -46,7 +46,7 @@ def request(run: RunRow, folder: Path) -> dict[str, Any]:
     if run.status != "finished" or run.result is None or checkpoint is None or weights.saved(folder) is None:
         reason = f"it is {run.status}" if run.status != "finished" else "its weights no longer exist"
         raise InputError.at("run", f"'{run.id}' has no model to save: {reason}")
-    if run.config.pooling in ("mean", "echo") and tasks.get(run.config.task, run.config.own).kind != "embedding":
+    if run.config.pooling == "mean" and tasks.get(run.config.task, run.config.own).kind != "embedding":
         raise InputError.at(
             "run",
             f"transformers reads a decoder's last token, and '{run.id}' was trained with pooling '{run.config.pooling}'",

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, func, or_, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, func, select
 
 from isoviz.errors import StoreError
 from isoviz.events import Event, parse_event
 from isoviz.runs import summaries as _summaries
-from isoviz.runs.rows import STATUSES, RunRow, UnreadableRunError, row_of
+from isoviz.runs.rows import STATUSES, RunRow, row_of
 from isoviz.runs.schema import QUEUE_ORDER, REVISION
 from isoviz.runs.schema import events as _events
 from isoviz.runs.schema import meta as _meta
 from isoviz.runs.schema import runs as _runs
 from isoviz.runs.summaries import Facet, RunSummary, summary_of_record
 
+_log = logging.getLogger(__name__)
 E = TypeVar("E", bound=Event)
 
 RunRows = list[RunRow]
@@ -50,8 +51,6 @@ class RunReader:
 
     def __init__(self, database: Readable) -> None:
         self._database = database
-        self._unreadable: set[str] = set()
-        self._checked_up_to = ""
         self.folder = database.folder
 
     def __str__(self) -> str:
@@ -62,15 +61,11 @@ class RunReader:
         return self._database.reading()
 
     def get(self, run_id: str) -> RunRow:
-        """One run. Raises `UnreadableRunError` if its record is damaged or of a newer version."""
+        """One run. Raises `StoreError` also if its record is damaged or of a newer version."""
         with self._reading(run_id=run_id) as connection:
             record = self._record(connection, run_id)
             position = self._positions(connection).get(run_id) if record["status"] == "queued" else None
-        try:
-            return row_of(record, position)
-        except UnreadableRunError:
-            self._unreadable.add(run_id)
-            raise
+        return row_of(record, position)
 
     def list(
         self,
@@ -98,31 +93,9 @@ class RunReader:
     def _readable(self, record: RowMapping, position: int | None = None) -> RunRow | None:
         try:
             return row_of(record, position)
-        except UnreadableRunError:
-            self._unreadable.add(record["id"])
+        except StoreError as error:
+            _log.warning("%s", error)
             return None
-
-    def unreadable(self) -> Summaries:
-        """The runs that cannot be read, newest first; `list` omits them.
-
-        The first call reads every run; later calls read new runs and those that `get` or `list` could not read.
-        """
-        suspects = set(self._unreadable)
-        with self._database.reading() as connection:
-            newest = connection.scalar(select(func.max(_runs.c.id))) or ""
-        runs = self._faulty(or_(_runs.c.id > self._checked_up_to, _runs.c.id.in_(suspects)))
-        self._checked_up_to = newest
-        faulty = {run.id for run in runs}
-        self._unreadable.update(faulty)
-        self._unreadable.difference_update(suspects - faulty)
-        return runs
-
-    def _faulty(self, condition: ColumnElement[bool]) -> Summaries:
-        """Those of some runs that cannot be read, with the reason, newest first."""
-        query = select(_runs).where(condition).order_by(_runs.c.id.desc())
-        with self._database.reading() as connection:
-            records = connection.execute(query).mappings()
-            return [replace(summary_of_record(record), unreadable=why) for record in records if (why := _fault(record))]
 
     def summaries(
         self,
@@ -135,7 +108,7 @@ class RunReader:
         limit: int | None = None,
         offset: int = 0,
     ) -> Summaries:
-        """Summaries of runs for lists, newest first. Those that `get`, `list` or `unreadable` could not read have the reason.
+        """Summaries of runs for lists, newest first.
 
         Args:
             status, model, task, method: only runs with one of these; empty for all.
@@ -144,10 +117,7 @@ class RunReader:
         where = _summaries.where(status, group, model=model, task=task, method=method)
         query = _SUMMARIES.where(where).order_by(_runs.c.id.desc()).limit(limit).offset(offset)
         with self._reading(group=group) as connection:
-            runs = [summary_of_record(record) for record in connection.execute(query).mappings()]
-        suspects = set(self._unreadable)
-        reasons = {run.id: run for run in self._faulty(_runs.c.id.in_(suspects))} if suspects else {}
-        return [reasons.get(run.id, run) for run in runs]
+            return [summary_of_record(record) for record in connection.execute(query).mappings()]
 
     def summary(self, run_id: str) -> RunSummary:
         """Summary of one run for lists."""
@@ -251,12 +221,3 @@ class RunReader:
         waiting = select(_runs.c.id).where(_runs.c.status == "queued", _runs.c.owner.is_(None))
         ids = connection.scalars(waiting.order_by(*QUEUE_ORDER))
         return {run_id: place for place, run_id in enumerate(ids, start=1)}
-
-
-def _fault(record: RowMapping) -> str:
-    """Why a record cannot be read; "" if it can be."""
-    try:
-        row_of(record, None)
-    except UnreadableRunError as error:
-        return error.why
-    return ""

@@ -43,7 +43,6 @@ class RunRow:
     Attributes:
         status: see `isoviz.events.Status`.
         created, queued, started, ended, heartbeat: seconds since 1970; `started` is that of the latest attempt.
-            Reordering the queue changes `queued`.
         stop_requested: a stop was requested.
         resume: this attempt continues from the last checkpoint.
         attempt: token for the worker's writes; changes each time the run is claimed or queued again.
@@ -54,7 +53,7 @@ class RunRow:
         error: the ending of a failed, diverged or lost run: `kind`, `message`, `advice`, …
         result: the final report of a finished run.
         position: position in the queue from 1; None if not waiting.
-        priority: waiting runs with higher priority start first (`isoviz.runs.queue_order.PRIORITIES`).
+        priority: waiting runs with higher priority start first (`isoviz.runs.schema.PRIORITIES`).
     """
 
     id: str
@@ -129,34 +128,17 @@ def collapse_of(result: Finished) -> str | None:
     return result.collapsed or (AT_CHANCE if at_chance(correlation, head.n if head else 0) else None)
 
 
-class UnreadableRunError(StoreError):
-    """A run's record cannot be read: it is damaged, or was written by a newer version.
-
-    Attributes:
-        run: run id.
-        why: the reason, for users.
-    """
-
-    def __init__(self, run: str, why: str) -> None:
-        super().__init__(
-            f"run '{run}' is unreadable: {why}",
-            field="id",
-            advice="Update IsoViz if a newer version wrote it. Otherwise its record is damaged: delete the run.",
-        )
-        self.run = run
-        self.why = why
-
-
 def row_of(data: RowMapping, position: int | None) -> RunRow:
-    """The run of one record of the `runs` table. Raises `UnreadableRunError`."""
+    """The run of one record of the `runs` table. Raises `StoreError` for one of a newer version, or damaged."""
     parsed: dict[str, Any] = {}
     for name, parse in _PARSERS.items():
         try:
             parsed[name] = None if data[name] is None else parse(data[name])
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             text = " ".join(str(error).split()) or type(error).__name__
-            what = "configuration" if name == "config" else name
-            raise UnreadableRunError(data["id"], f"its {what} is not valid ({text[:120]})") from error
+            raise StoreError(
+                f"run '{data['id']}' is unreadable: its {name} is not valid ({text[:120]})", field="id"
+            ) from error
     return RunRow(
         **{name: data[name] for name in _PLAIN},
         **parsed,

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, Literal
 
 from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, MetaData, String, Table, Text
 
 VERSION: Final = 1
+Priority = Literal["high", "normal", "low"]
+PRIORITIES: Final[Mapping[Priority, int]] = MappingProxyType({"high": 1, "normal": 0, "low": -1})
+"""Priority level → value in the column `priority`."""
 SCHEMA: Final = "version"
 """In `meta`: the version of the tables."""
 
@@ -37,7 +42,7 @@ runs = Table(
     Column("method", Text, nullable=False),
     Column("seed", Integer, nullable=False),
     Column("created", Double, nullable=False),
-    # Waiting runs are taken by priority (`queue_order.PRIORITIES`), then by `queued`; reordering the queue changes both.
+    # Waiting runs are taken by priority (`PRIORITIES`), then by `queued`.
     Column("priority", Integer, nullable=False, server_default="0"),
     Column("queued", Double, nullable=False),
     Column("started", Double),

@@ -19,24 +19,21 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError
 from isoviz.events import ENDINGS, RESUMABLE, Event, Failed, Stopped
 from isoviz.home import store_url
-from isoviz.runs import queue_order
 from isoviz.runs import summaries as _summaries
 from isoviz.runs.database import Database, StoreUnavailableError
 from isoviz.runs.identity import new_id, one_line, run_name, this_place, this_process
-from isoviz.runs.queue_order import PRIORITIES, Move, Place
 from isoviz.runs.reading import RunReader, RunRows
 from isoviz.runs.rows import (
     RELEASE,
     STOP_NOW,
     RunRow,
     Signals,
-    UnreadableRunError,
     change_of,
     check_writer,
     row_of,
     signals_of,
 )
-from isoviz.runs.schema import QUEUE_ORDER, REVISION
+from isoviz.runs.schema import PRIORITIES, QUEUE_ORDER, REVISION
 from isoviz.runs.schema import events as _events
 from isoviz.runs.schema import meta as _meta
 from isoviz.runs.schema import runs as _runs
@@ -44,7 +41,6 @@ from isoviz.runs.schema import runs as _runs
 __all__ = ["RunRow", "Signals", "Store", "StoreUnavailableError"]
 
 
-_WAITING: Final = (_runs.c.status == "queued", _runs.c.owner.is_(None))
 REPEAT_SECONDS: Final = 1.0
 """Between two requests to stop, so that a double click is one."""
 _QUEUED_AGAIN: Final = {"status": "queued", "resume": True, "stop_requested": None, "ended": None, "error": None}
@@ -247,7 +243,7 @@ class Store(RunReader):
             return None
         try:
             return row_of(record, None)
-        except UnreadableRunError as error:
+        except StoreError as error:
             # no one could run it: it must not be taken again and again
             failed = Failed(error=type(error).__name__, message=str(error), advice=error.advice or "")
             self.append(record["id"], [failed], attempt=record["attempt"])
@@ -382,21 +378,8 @@ class Store(RunReader):
                 )
             self._changed(connection)
 
-    def move(self, run_id: str, move: Move) -> None:
-        """Move a waiting run to another place in the queue; nothing happens if it is there already."""
-        waiting = sa.select(_runs.c.id, _runs.c.priority, _runs.c.queued).where(*_WAITING).order_by(*QUEUE_ORDER)
-        with self._database.writing() as connection:
-            places = [Place(*record) for record in connection.execute(waiting)]
-            if all(place.id != run_id for place in places):
-                status = self._record(connection, run_id)["status"]
-                raise StoreError(f"run '{run_id}' cannot be moved: it is {status}, not waiting in the queue")
-            for place in queue_order.moved(places, run_id, move):
-                change = sa.update(_runs).where(_runs.c.id == place.id, *_WAITING)
-                connection.execute(change.values(priority=place.priority, queued=place.queued))
-            self._changed(connection)
-
     def set_priority(self, run_ids: Sequence[str], priority: int) -> None:
-        """Give waiting runs another priority, one of `isoviz.runs.queue_order.PRIORITIES`; others keep theirs."""
+        """Give waiting runs another priority, one of `isoviz.runs.schema.PRIORITIES`; others keep theirs."""
         if priority not in PRIORITIES.values():
             raise InputError.at("priority", f"must be one of {sorted(PRIORITIES.values())} (got {priority})")
         with self._database.writing() as connection:

@@ -28,13 +28,11 @@ METRIC: Final = "metric"
 BASELINE: Final = "baseline"
 TIMING: Final = "timing"
 SETTING: Final = "setting"
-ERROR: Final = "error"
 POINTS: Final = "n"
 DIMENSIONS: Final = "d"
 CLOUDS: Final = ("head", "layers", "output")
-"""Kinds of numbers: task metrics, the scores of simple baselines, seconds, `slug:name` of a metric's settings, the sampling error of
-a metric that was computed on part of its cloud, the sizes of each cloud, and under a cloud's name the isotropy metrics that the run
-reports of it."""
+"""Kinds of numbers: task metrics, the scores of simple baselines, seconds, `slug:name` of a metric's settings, the sizes of each cloud, and
+under a cloud's name the isotropy metrics that the run reports of it."""
 
 _COLUMNS: Final = ("model", "task", "method", "seed")
 LISTED: Final = ("id", "name", "group_name", "status", "owner", "created", "visitor", *_COLUMNS)
@@ -54,7 +52,6 @@ class RunSummary:
         message, advice: how it failed, diverged or was lost.
         eval_rows: rows of the validation split; None before it started.
         visitor: who launched it in the browser; None for the command line.
-        unreadable: why the run cannot be read; empty for one that can.
     """
 
     id: str
@@ -80,7 +77,6 @@ class RunSummary:
     message: str = ""
     advice: str = ""
     eval_rows: int | None = None
-    unreadable: str = ""
     visitor: str | None = None
 
     @property
@@ -177,8 +173,6 @@ def _add_isotropy(numbers: dict[str, dict[str, float | None]], isotropy: Measure
             numbers.setdefault(name, {})[slug] = _finite(reading.value)
             for setting, value in reading.settings.items():
                 numbers.setdefault(SETTING, {})[f"{slug}:{setting}"] = _finite(value)
-            if reading.error is not None:
-                numbers.setdefault(ERROR, {})[slug] = _finite(reading.error)
             if reading.undefined:
                 undefined[slug] = reading.undefined
     return undefined
@@ -250,7 +244,4 @@ def _parsed(text: str) -> Mapping[str, Any]:
 def summary_of_record(record: RowMapping | Mapping[str, Any]) -> RunSummary:
     """The summary in the columns `LISTED` and `summary` of the table of runs."""
     own = {"group" if name == "group_name" else name: record[name] for name in LISTED}
-    try:
-        return RunSummary(**own, **_parsed(record["summary"]))
-    except (ValueError, TypeError) as error:
-        return RunSummary(**own, unreadable=f"its summary is not valid ({error})")
+    return RunSummary(**own, **_parsed(record["summary"]))

@@ -6,7 +6,6 @@ seeds.
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +15,6 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[np.float64]]
 
-WILCOXON_FROM = 6
-"""Minimum number of pairs: with five, the smallest possible p of Wilcoxon's test is 0.0625."""
-ALL_SIGNS = 12
-"""Maximum number of pairs for which all signs of tied differences are enumerated."""
 ROUNDING = 1e-12
 """A spread below this share of the values' size counts as rounding error."""
 
@@ -34,48 +29,6 @@ def paired_t(differences: ArrayLike) -> Array:
         spread = _spreads(values)
         p[spread] = stats.ttest_1samp(values[spread], 0.0, axis=-1).pvalue
     return p
-
-
-def wilcoxon(differences: ArrayLike) -> Array:
-    """p of Wilcoxon's signed-rank test of pairs, (..., n) → (...); nan below six non-zero differences.
-
-    Differences of 0 are left out. Exact: from the test's table or, for tied differences (common for scores on few rows), from
-    all possible signs; a normal approximation for more than `ALL_SIGNS` tied differences.
-    """
-    from scipy import stats
-
-    values = np.asarray(differences, dtype=np.float64)
-    rows = values.reshape(-1, values.shape[-1])
-    p = np.full(len(rows), np.nan)
-    # rounded scores tie and cancel except for their last bits
-    rows = np.where(np.abs(rows) <= ROUNDING * np.abs(rows).max(axis=1, keepdims=True), 0.0, rows)
-    testable = (rows != 0).sum(axis=1) >= WILCOXON_FROM
-    sizes = np.sort(np.abs(rows), axis=1)
-    plain = testable & (sizes[:, 0] > 0) & (np.diff(sizes, axis=1) > ROUNDING * sizes[:, -1:]).all(axis=1)
-    if plain.any():
-        p[plain] = stats.wilcoxon(rows[plain], axis=1, method="exact").pvalue
-    tied = np.flatnonzero(testable & ~plain)
-    if rows.shape[1] <= ALL_SIGNS:
-        for part in np.array_split(tied, len(tied) // 500 + 1):
-            p[part] = _all_signs(rows[part])
-    else:
-        for row in tied:
-            p[row] = stats.wilcoxon(rows[row], method="asymptotic", correction=True).pvalue
-    return p.reshape(values.shape[:-1])
-
-
-def _all_signs(rows: Array) -> Array:
-    """Two-sided p of the signed-rank sum among the sums of all 2^n sign patterns; (m, n) → (m,). A difference of 0 has rank
-    0."""
-    from scipy import stats
-
-    sizes = np.abs(rows)
-    steps = ROUNDING * sizes.max(axis=1, keepdims=True)
-    ranks = stats.rankdata(np.round(sizes / steps, -1), axis=1)
-    ranks = np.where(rows == 0, 0.0, ranks - (rows == 0).sum(axis=1, keepdims=True))
-    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=rows.shape[1])))
-    observed = np.abs((ranks * np.sign(rows)).sum(axis=1))
-    return np.asarray((np.abs(ranks @ signs.T) >= observed[:, None] - 1e-9).mean(axis=1))
 
 
 def welch_t(first: ArrayLike, second: ArrayLike) -> Array:

@@ -28,7 +28,7 @@ _CHECKPOINTS: Final[Mapping[tuple[str, str], str]] = MappingProxyType(
         ("istar", "BERT"): "bert-base-cased",
         ("istar", "ALBERT"): "albert-base-v2",
         ("istar", "DistilBERT"): "distilbert-base-cased",
-        # the calibration paper names the families only: the checkpoints are our choice (isoviz.models.published)
+        # the calibration paper names the families only: the checkpoints are our choice
         ("calibration", "BERT"): "bert-base-uncased",
         ("calibration", "RoBERTa"): "roberta-base",
         ("calibration", "DistilBERT"): "distilbert-base-uncased",

@@ -276,7 +276,7 @@ def read(store: Store, configs: Sequence[RunConfig], *, since: str = "") -> list
     newest: dict[tuple[str, int], tuple[bool, str]] = {}
     for summary in store.summaries():
         key = (summary.setup, summary.seed)
-        if key in identities and not summary.unreadable and summary.id >= since:
+        if key in identities and summary.id >= since:
             newest[key] = max(newest.get(key, (False, "")), (summary.status == "finished", summary.id))
     run_ids = [newest[key][1] for config in configs if (key := config.identity) in newest]
     return [record(store, run_id) for run_id in run_ids]

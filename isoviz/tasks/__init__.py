@@ -15,7 +15,7 @@ from isoviz.demo import rows_dir
 from isoviz.errors import DataError, InputError, unknown_name
 
 # The rooms that read rows want numpy and pandas; who only lists tasks shall not wait for those.
-from isoviz.tasks.protocol import OWN, SPLITS, TRAIN, VALIDATION, DataReport, OwnTask, Problem, Problems, Task, TaskData
+from isoviz.tasks.protocol import OWN, SPLITS, TRAIN, VALIDATION, DataReport, OwnTask, Task, TaskData
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from isoviz.tasks import files
 
-__all__ = ["OWN", "Task", "TaskData", "catalogue", "check_data", "files_of", "fingerprint", "get", "load", "problems"]
+__all__ = ["OWN", "Task", "TaskData", "catalogue", "check_data", "files_of", "fingerprint", "get", "load"]
 
 
 @functools.cache
@@ -122,22 +122,6 @@ def check_data(
     picks: dict[str, files.Pick | None] = {split: functools.partial(pick, split) for split in _splits(task)}
     checked, _ = _checked(task, data, direction, picks, lambda split, rows: rows == totals[split])
     return report.data_report(task, checked, totals)
-
-
-def problems(task: Task, data: str | Path | None = None, direction: str | None = None, limit: int = 50) -> Problems:
-    """Faults of single rows; `load` reports only the first kind of fault.
-
-    Raises:
-        DataError: for what is no matter of single rows: a file that cannot be read, a column that is not there.
-    """
-    from isoviz.tasks import checking
-
-    listed: list[Problem] = []
-    everything = dict.fromkeys(_splits(task))
-    for split, frame in _raw(task, data, task.checked_direction(direction) or None, everything)[0].items():
-        _, found = checking.examine(frame, task, direction, split)
-        listed += sorted(found, key=lambda problem: problem.row)
-    return Problems(tuple(listed[:limit]), len(listed))
 
 
 def _raw(

@@ -212,14 +212,6 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Problems:
-    """The first problems of a task's rows in the order of the rows, and how many there are."""
-
-    first: tuple[Problem, ...]
-    count: int
-
-
-@dataclass(frozen=True)
 class DataReport:
     """A report on task data, for a look before launching.
 

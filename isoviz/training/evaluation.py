@@ -17,7 +17,6 @@ from torch.utils.data import DataLoader
 from isoviz.events import Stepped
 from isoviz.methods.protocol import Frozen, Method
 from isoviz.metrics.streaming import CovarianceAccumulator
-from isoviz.models import sinks
 from isoviz.models.adapter import HeadedModel
 from isoviz.tasks import baselines
 from isoviz.training import processes
@@ -123,7 +122,6 @@ class Pass:
         pooled, head: (p, h) one vector of each probe row before and after the method, in row order.
         drawn: how these vectors were sampled if a row has several; otherwise "".
         layers: the probe rows' unpadded tokens, of each layer.
-        sinks: how many of these were left out as attention sinks, in words; empty if none were looked for.
         cloud_seconds: additional seconds for collecting the clouds.
     """
 
@@ -134,7 +132,6 @@ class Pass:
     drawn: str
     layers: list[CovarianceAccumulator]
     cloud_seconds: float
-    sinks: str = ""
 
 
 @dataclass(frozen=True)
@@ -178,7 +175,7 @@ class Evaluator:
         shares = np.random.default_rng((self.rows.seed, 2)).random(len(encoded))
         predictions: list[tuple[int, Any]] = []
         vectors: list[tuple[np.ndarray, ...]] = []
-        loss, labels, cloud_seconds, left_out = 0.0, 0, 0.0, 0
+        loss, labels, cloud_seconds = 0.0, 0, 0.0
         with torch.inference_mode():
             for numbers, batch in self.batches(self.rows.part_of(encoded, items_read)):
                 items = numbers.numpy()
@@ -198,12 +195,10 @@ class Evaluator:
                 layers_read = (outputs.reps.pooled[positions].float(), outputs.head[positions].float())
                 vectors.append((items[probe], *(value.cpu().numpy() for value in layers_read)))
                 keep = mask.bool() & torch.from_numpy(probe).to(mask.device)[:, None]
-                if outputs.reps.sinks is not None:
-                    left_out += int(outputs.reps.sinks[torch.from_numpy(probe).to(mask.device)].sum())
                 for layer, hidden in zip(layers, outputs.reps.hidden_states, strict=True):
                     layer.add(hidden[keep].float())
                 cloud_seconds += time.perf_counter() - began
-        results = processes.gather((loss, labels, vectors, left_out))
+        results = processes.gather((loss, labels, vectors))
         in_order = self._in_order(predictions)
         in_order = [in_order[place] for place in np.searchsorted(items_read, first)]
         if self.head.together == 1:
@@ -226,13 +221,7 @@ class Evaluator:
             drawn=ONE_TOKEN if model.per_token else "the first text of each row" if self.head.together > 1 else "",
             layers=clouds,
             cloud_seconds=cloud_seconds,
-            sinks=self._sinks(sum(result[3] for result in results), clouds),
         )
-
-    def _sinks(self, left_out: int, clouds: list[CovarianceAccumulator]) -> str:
-        if not self.model.wiring.without_sinks or not clouds:
-            return ""
-        return sinks.note(left_out, left_out + clouds[0].count)
 
     def extra_metrics(self) -> dict[str, float | None]:
         """`METRIC_SPLIT` → value, for every metric of the task on every further validation split."""

@@ -64,31 +64,25 @@ def measured_clouds(
         pooled = measure_cloud(Sample(validated.pooled), "pooled", split=SPLIT, where=selection, costs=QUICK)
         left_out = {metric.slug: _HEAD_ONLY for metric in applicable("rows") if metric.cost not in QUICK}
         clouds["pooled"] = pooled.with_readings(left_out)
-    notes = (validated.sinks,) if validated.sinks else ()
-    clouds["layers"] = layers_record(validated.layers, target, notes)
+    clouds["layers"] = layers_record(validated.layers, target)
     for number, layer in enumerate(validated.layers, start=1):
-        name, position = f"layer_{number}", {"layer": number, "notes": notes}
+        name, position = f"layer_{number}", {"layer": number}
         clouds[name] = measure_cloud(
             layer.sample(), name, "tokens", split=SPLIT, where=position, costs=("closed form",)
         )
     return clouds
 
 
-def layers_record(
-    layers: Sequence[CovarianceAccumulator], target: SampledShrinkage, notes: tuple[str, ...] = ()
-) -> CloudRecord:
-    """All layers' tokens as one cloud, with IsoScore* at ζ = 0.2 and its error from sampling Σ_S."""
+def layers_record(layers: Sequence[CovarianceAccumulator], target: SampledShrinkage) -> CloudRecord:
+    """All layers' tokens as one cloud, with IsoScore* at ζ = 0.2."""
     union = CovarianceAccumulator.union(layers)
     sample = union.sample(shrinkage_cov=target.covariance, zeta=REPORTED_ZETA)
-    record = measure_cloud(sample, "layers", "tokens", split=SPLIT, where={"notes": notes})
+    record = measure_cloud(sample, "layers", "tokens", split=SPLIT)
     reading = record.readings.get("isoscore_star")
-    error = None
-    if reading is not None and not reading.undefined:
-        error = target.half_width(sample.true_covariance, REPORTED_ZETA)
-    if reading is None or error is None:
+    if reading is None or reading.undefined or target.rows == target.of_rows:
         return record
-    note = f"is taken with Σ_S from {target.rows:,} of {target.of_rows:,} training rows: ± {error:.2g} (95 %) against all of them"
-    return record.with_readings({"isoscore_star": reading.model_copy(update={"error": error, "note": note})})
+    note = f"is taken with Σ_S from {target.rows:,} of {target.of_rows:,} training rows"
+    return record.with_readings({"isoscore_star": reading.model_copy(update={"note": note})})
 
 
 def _arrays(head: Sample) -> dict[str, np.ndarray]:

@@ -129,7 +129,7 @@ def _cached(model: HeadedModel, batch: dict[str, Tensor], parts: int, accelerato
         joined = replace(
             encoded[0], pooled=pooled, cls=cls, hidden_states=tuple(layers), last_hidden=(cls, *layers)[-1]
         )
-        for name in ("attention_mask", "places", "sinks"):
+        for name in ("attention_mask", "places"):
             values = [getattr(reps, name) for reps in encoded]
             setattr(joined, name, None if values[0] is None else torch.cat(values)[order.argsort()])
         return joined

@@ -40,7 +40,6 @@ def build(config: RunConfig, source: ModelSource, head: heads.Head, allow_random
         method(method.Params(**config.params)),
         kind,
         pooling="last" if config.pooling == "auto" or config.pooling == "cls" else config.pooling,
-        without_sinks=config.without_sinks,
     )
     return model, mismatch
 

@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 import logging
-import math
-import sys
 import warnings
-import weakref
 from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import __version__, input_validation
 from isoviz.errors import InputError, listed
-from isoviz.watch import trainings
 from isoviz.watch.collapse import KINDS, Alarm, CollapseTest
 from isoviz.watch.measures import MEASURES, measures_of
 from isoviz.watch.vectors import as_rows, is_a, mask_of, pooled, vectors_in
 
 _CLASSIFIERS: Final = ("ForSequenceClassification", "ForTokenClassification", "ForMultipleChoice")
 
-_LIBRARIES: Final[tuple[str, ...]] = (
-    "torch",
-    "transformers",
-    "sentence_transformers",
-    "lightning",
-    "accelerate",
-    "numpy",
-)
-"""Whose versions a training's file names, if they are loaded."""
 
 _log = logging.getLogger("isoviz.watch")
 
@@ -60,10 +45,6 @@ class Watch:
         warmup: steps before the first decision.
         measure_every: steps between measures.
         window: vectors that the measures describe.
-        store: where to write the training's settings, measures and collapse as JSON lines, which `isoviz app FOLDER` shows: a
-            file that ends in `.jsonl`, a folder, or True for the folder that the app always shows. Each training gets a file of
-            its own. None writes nothing.
-        name: of the training in the app; None: the model's class.
         seed: of the pairs.
 
     Attributes:
@@ -71,7 +52,6 @@ class Watch:
         latest: the last measures as `isotropy/NAME`, ready to log; `missing`: reasons for those left out, which are all if no
             batch since the measures before had a usable vector.
         should_stop: whether a collapse asks to end the training.
-        file: the training's file, from its first step; until then None, or that of the last training.
 
     Raises:
         InputError: (a ValueError) a value outside its range, named in `field`.
@@ -90,8 +70,6 @@ class Watch:
         warmup: int = 100,
         measure_every: int = 100,
         window: int = 1000,
-        store: str | Path | bool | None = None,
-        name: str | None = None,
         seed: int = 0,
     ) -> None:
         if not callable(on_collapse) and on_collapse not in ("log", "warn", "stop"):
@@ -105,34 +83,18 @@ class Watch:
                 raise InputError(f"{field} must be a whole number of at least {least}, got {value!r}", field=field)
         self.layer, self.pooling, self.on_collapse = layer, pooling, on_collapse
         self.warmup, self.measure_every, self.window = warmup, measure_every, window
-        self.store: Path | None = None
-        if store:
-            self.store = (
-                trainings.default_folder() if store is True else input_validation.path(store, "store").absolute()
-            )
-        if self.store is not None and self.store.suffix != trainings.SUFFIX and self.store.is_file():
-            raise InputError.at(
-                "store", f"a file must end in {trainings.SUFFIX}, got '{self.store.name}'; or name a folder"
-            )
-        self.name = name
         self._kinds = kinds
         self._settings: dict[str, Any] = {"rate": false_alarm_rate, "alike": alike, "few": few, "seed": seed}
         self._test = CollapseTest(kinds=KINDS if kinds is None else kinds, **self._settings)
         self._hooks: list[Any] = []
-        self._model, self._layer = "", "given to step()"
-        self._closing: Callable[[], object] = lambda: None
-        self.file: Path | None = None
         self.restart()
 
     def restart(self) -> None:
         """Forget vectors, evidence and alarm, as before a training."""
-        self.end()
-        self._writes = True
         self.alarm: Alarm | None = None
         self.latest: dict[str, float] = {}
         self.missing: dict[str, str] = {}
         self.steps = 0
-        self._judgeable = 0  # the last step with two usable vectors
         self._rows: list[NDArray[np.float32]] = []
         self._unmeasured = 0
         self._test = CollapseTest(kinds=tuple(self._test.tests), **self._settings)  # of the attached model
@@ -140,12 +102,6 @@ class Watch:
         self._mask: Any = None
         self._said: set[str] = set()
         self._unlogged: dict[str, float] = {}
-
-    def end(self) -> None:
-        """Write the last line of the training's file; the next step begins another. Trainers call it, and so does Python when it
-        ends or no longer needs the watch."""
-        self._closing()
-        self._record: trainings.Record | None = None
 
     @property
     def should_stop(self) -> bool:
@@ -160,14 +116,13 @@ class Watch:
             at: number of the optimiser step; counted if None.
 
         Raises:
-            InputError: (a ValueError) another shape, a width that changed, no vectors and no hook, or no file can be written.
+            InputError: (a ValueError) another shape, a width that changed, or no vectors and no hook.
         """
         if vectors is None and not self._hooks:
             raise InputError("step needs vectors (B, d), or attach(model) before the first step", field="vectors")
         taken = self._fresh if vectors is None else pooled(vectors, mask, self.pooling)
         self._fresh = None
         self.steps = self.steps + 1 if at is None else at
-        self._begin()
         if taken is None:
             self._say(f"no vectors at step {self.steps}: the hook did not fire; name another layer=")
         rows = np.empty((0, 0), dtype=np.float32) if taken is None else as_rows(taken)
@@ -185,7 +140,6 @@ class Watch:
         if self._rows and len(rows) and rows.shape[1] != self._rows[0].shape[1]:
             raise InputError(f"vectors changed width from {self._rows[0].shape[1]} to {rows.shape[1]}", field="vectors")
         self._remember(rows)
-        self._judgeable = self.steps if len(rows) > 1 else self._judgeable
         alarm = None
         if self.steps > self.warmup and self.alarm is None and len(rows):
             alarm = self._test.look(rows, self.steps)
@@ -201,7 +155,6 @@ class Watch:
         kind = "".join(letter for letter in sentence if not letter.isdigit())
         if kind not in self._said:
             self._said.add(kind)
-            self._write(trainings.Noted(step=self.steps, sentence=sentence))
             warnings.warn(f"isoviz.Watch: {sentence}", WatchWarning, stacklevel=3)
 
     def _remember(self, rows: NDArray[np.float32]) -> None:
@@ -213,78 +166,26 @@ class Watch:
             del self._rows[0]
 
     def _measure(self) -> None:
-        unjudged = self.steps - self._judgeable
-        if unjudged >= self.measure_every or not self._unmeasured:  # what full batches left in the window is old news
-            self._rows = [rows for rows in self._rows if len(rows) < 2] if self._unmeasured else []
+        if not self._unmeasured:
+            self._rows = []
         self._unmeasured = 0
-        n, d = 0, 0
-        values: dict[str, float] = {}
-        self.missing = dict.fromkeys(MEASURES, f"no usable vectors since step {self._judgeable}")
+        values: dict[str, float] = {"n": 0.0}
+        self.missing = dict.fromkeys(MEASURES, "no usable vectors since the measures before")
         if self._rows:
             vectors = np.concatenate(self._rows)[-self.window :]
-            n, d = vectors.shape
             values, self.missing = measures_of(vectors)
-        self.latest = {f"isotropy/{name}": value for name, value in {**values, "n": float(n)}.items()}
+            values["n"] = float(len(vectors))
+        self.latest = {f"isotropy/{name}": value for name, value in values.items()}
         self._unlogged = dict(self.latest)
-        known = {name: value for name, value in values.items() if math.isfinite(value)}
-        self._write(
-            trainings.Measured(step=self.steps, n=n, d=d, values=known, missing=self.missing, unjudged=unjudged)
-        )
 
     def _act(self, alarm: Alarm) -> None:
         self._unlogged["isotropy/collapsed"] = 1.0
-        self._write(
-            trainings.Collapsed(
-                step=alarm.step,
-                collapse=alarm.kind,
-                sentence=alarm.sentence,
-                estimate=alarm.estimate,
-                false_alarm_rate=alarm.false_alarm_rate,
-            )
-        )
         if callable(self.on_collapse):
             self.on_collapse(alarm)
         elif self.on_collapse == "log":
             _log.warning("%s", alarm)
         else:
             warnings.warn(f"isoviz.Watch: {alarm}", WatchWarning, stacklevel=4)
-
-    def _begin(self) -> None:
-        """Create the training's file at the first step."""
-        if self._record is not None:
-            self._record.step = self.steps
-        if self.store is None or self._record is not None or not self._writes:
-            return
-        loaded = {
-            name: str(getattr(sys.modules[name], "__version__", "")) for name in _LIBRARIES if name in sys.modules
-        }
-        test = self._settings
-        started = trainings.Started(
-            name=(self.name or self._model or "training")[: trainings.LONGEST],
-            model=self._model,
-            layer=self._layer[: trainings.LONGEST],
-            pooling=self.pooling,
-            window=self.window,
-            measure_every=self.measure_every,
-            warmup=self.warmup,
-            kinds=tuple(self._test.tests),
-            alike=test["alike"],
-            few=test["few"],
-            false_alarm_rate=test["rate"],
-            versions={"isoviz": __version__, **loaded},
-        )
-        self._record = trainings.Record(self.store, started)
-        self.file = self._record.file
-        self._closing = weakref.finalize(self, self._record.end)
-
-    def _write(self, line: Any) -> None:
-        if self._record is None:
-            return
-        try:
-            self._record.write(line)
-        except OSError as error:  # a full disk must not end a training
-            warnings.warn(f"isoviz.Watch: {self.file} cannot be written: {error.strerror}", WatchWarning, stacklevel=4)
-            self._record, self._writes = None, False
 
     # Models
 
@@ -296,9 +197,6 @@ class Watch:
         """
         self.detach()
         module = self._module(model)
-        path = next((name for name, each in model.named_modules() if each is module), "")
-        kind = type(module).__name__
-        self._model, self._layer = type(model).__name__, f"{path} ({kind})" if path else kind
         classifies = any(type(each).__name__.endswith(_CLASSIFIERS) for each in model.modules())
         self._test = CollapseTest(kinds=self._kinds or (("alike",) if classifies else KINDS), **self._settings)
         self._hooks = [
@@ -355,7 +253,6 @@ class Watch:
         self.detach()
         self.restart()
         self.attach(model)
-        self._writes = bool(getattr(state, "is_world_process_zero", getattr(args, "is_global_zero", True)))
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
         if self.step(at=state.global_step):
@@ -372,7 +269,6 @@ class Watch:
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.detach()
-        self.end()
 
     # Lightning
 

@@ -154,9 +154,6 @@ def spec_of_run(config: RunConfig, checkpoint: Path, cloud: str, embeddings: str
     task = tasks.get(config.task, config.own)
     if len(task.inputs) > 1:
         raise InputError("run: it reads two texts at once, and a sentence-transformers model reads one", field="run")
-    if config.pooling == "echo" or (config.pooling == "mean" and config.without_sinks):
-        pooling = "an echo" if config.pooling == "echo" else "a mean without attention sinks"
-        raise InputError(f"run: it pools {pooling}, and a sentence-transformers model cannot", field="run")
     return {
         "config": config.model_dump(mode="json"),
         "checkpoint": str(checkpoint),

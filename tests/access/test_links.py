@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import stat
-import threading
 from pathlib import Path
 
 import pytest
@@ -33,21 +32,6 @@ def test_one_role_is_renewed_and_the_others_stay(tmp_path: Path) -> None:
     assert after.role_of(before.secrets[Role.RUNNER]) is None
     assert after.secrets[Role.VIEWER] == before.secrets[Role.VIEWER]
     assert after.address("http://127.0.0.1:8501/", Role.VIEWER).startswith("http://127.0.0.1:8501/?token=")
-
-
-def test_servers_that_start_at_once_agree(tmp_path: Path) -> None:
-    barrier, read = threading.Barrier(8), []
-
-    def start() -> None:
-        barrier.wait()
-        read.append(links.read(tmp_path))
-
-    threads = [threading.Thread(target=start) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(read) == 8 and all(one == read[0] for one in read)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"viewer": "", "runner": "", "operator": ""}', "\xff"])

@@ -48,9 +48,7 @@ def test_variables(tmp_path: Path) -> None:
         ("ISOVIZ_READ_ONLY", "maybe", "expected 1 or 0"),
         ("ISOVIZ_ROOTS", "data", "not an absolute path"),
         ("ISOVIZ_STORE_HOSTS", "*.example.org", "expected hosts such as"),
-        ("ISOVIZ_STORE_HOSTS", "http://db:1", "expected hosts such as"),
         ("ISOVIZ_QUOTA_JOBS", "-1", "expected a whole number"),
-        ("ISOVIZ_QUOTA_JOBS", "1e9", "expected a whole number"),
         ("ISOVIZ_QUOTA_LAUNCH", "9" * 400, "expected a whole number"),
     ],
 )

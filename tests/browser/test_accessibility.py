@@ -128,7 +128,6 @@ def test_the_pages(visit: Callable[[str], Page], with_examples: Server) -> None:
         ("compare", "[data-testid=stDataFrame]"),
         ("train", "[data-testid=stMultiSelect]"),
         ("live", ".ivz-plot .main-svg"),
-        ("live?watched=newest", ".ivz-watched .main-svg"),
         ("results", "[data-testid=stDataFrame]"),
         ("tradeoffs", ".main-svg"),
         ("papers?study=istar-figure-3", ".main-svg"),

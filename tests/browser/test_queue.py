@@ -1,4 +1,4 @@
-"""The queue in a browser, on runs that no one trains: reorder, priority, stop, retry, more seeds, and duplicates."""
+"""The queue in a browser, on runs that no one trains: priority, stop, retry, more seeds, and duplicates."""
 
 from __future__ import annotations
 
@@ -31,18 +31,23 @@ def choose(page: Page, button: str, option: str) -> None:
             return
 
 
-def test_runs_are_moved_and_stopped(server: Server, open_tab: OpenTab) -> None:
+def test_runs_are_preferred_and_stopped(server: Server, open_tab: OpenTab) -> None:
     store = server.store
     for row in store.list(status="queued"):  # of other tests
         store.request_stop(row.id)
     first, second, third = store.create([config("baseline", seed) for seed in range(3)], group="ordered")
-    store.create([config("isobn", seed=3)], group="other")
+    store.create([config("isobn", seed=3)], group="urgent")
     page = open_tab(f"{server.url}/experiments")
     expect(page.get_by_text(re.compile("Queue · .*4 waiting"))).to_be_visible()
-    choose(page, f".st-key-move-{third}", "Run first")
+    choose(page, f".st-key-priority-{third}", "High")
     becomes(page, lambda: waiting(store), [2, 0, 1, 3])
-    choose(page, f".st-key-move-{first}", "One place down")
-    becomes(page, lambda: waiting(store), [2, 1, 0, 3])
+    choose(page, f".st-key-priority-{third}", "Low")
+    becomes(page, lambda: waiting(store), [0, 1, 3, 2])
+
+    page = open_tab(f"{server.url}/experiments?experiment=urgent")
+    choose(page, ".st-key-queue_priority", "High")
+    becomes(page, lambda: waiting(store), [3, 0, 1, 2])
+    expect(page.get_by_text("next in the queue · high priority")).to_be_visible()
 
     page = open_tab(f"{server.url}/experiments?experiment=ordered")
     page.locator(".st-key-queue_stop").get_by_role("button").click()

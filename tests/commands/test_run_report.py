@@ -13,7 +13,6 @@ from isoviz.commands.run_report import describe, print_summary
 from isoviz.operations.documents import as_json
 from isoviz.runs.store import Store
 from tests.dashboard.made_up import config, finish, result, row, started
-from tests.runs.test_summaries import damage
 
 
 def finished(seed=0, value=0.5, star=0.25, collapsed=None, method="istar", **params):
@@ -70,29 +69,6 @@ def test_table_over_seeds(capsys):
     assert up.startswith("istar lam=1 ") and "1.0000" in up and "±" not in up  # one seed has no deviation
     assert up.endswith("1 not finished")
     assert [line.split()[0] for line in baselines] == ["(majority)", "(bag"]
-
-
-def test_the_command_lists_an_unreadable_run_and_deletes_it(tmp_path, capsys):
-
-    store = Store(tmp_path)
-    good, bad = (finish(store, config(seed=seed), 0.5, 0.25) for seed in (0, 1))
-    damage(store, bad, "config")
-    option = ["--store", str(tmp_path)]
-    assert main(["runs", "list", *option]) == 0
-    text = capsys.readouterr().out
-    assert f"{good}  finished" in text and "accuracy 0.5000" in text and "isoscore_star 0.250" in text
-    assert main(["runs", "list", "--json", *option]) == 0
-    newest, other = json.loads(capsys.readouterr().out)["runs"]
-    assert (newest["id"], newest["status"]) == (bad, "unreadable")
-    assert "configuration is not valid" in newest["error"]["message"]
-    assert other == json.loads(json.dumps(as_json(store.get(good), started())))
-    assert main(["runs", "export", bad, good, *option]) == 0
-    exported = json.loads(capsys.readouterr().out)["runs"]
-    assert [run["status"] for run in exported] == ["unreadable", "finished"] and len(exported[1]["events"]) == 4
-    assert main(["runs", "show", bad, *option]) == 2
-    assert "is unreadable" in capsys.readouterr().err
-    assert main(["runs", "delete", bad, *option]) == 0
-    assert [run.id for run in store.summaries()] == [good]
 
 
 def test_listing_waits_for_no_catalogue(tmp_path):

@@ -26,7 +26,7 @@ PARAMETERS = {
     "explore": ("explore_either", "explore_model", "explore_point", "explore_lasso", "explore2_model"),
     "home": ("preset",),
     "lessons": ("class", "lesson"),
-    "live": ("run", "group", "id", "replay", "watched"),
+    "live": ("run", "group", "id", "replay"),
     "methods": ("method",),
     "papers": ("study", "paper"),
     "playground": ("class",),

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.inputs import rows_view
 from isoviz import devices
 from isoviz.runs.planning import PRESETS
 from isoviz.runs.store import Store
@@ -195,12 +194,3 @@ def test_a_papers_recipe_fills_the_settings_and_leaves_the_rest(open_page: OpenP
     for row in store.list():
         assert (row.config.epochs, row.config.learning_rate, row.config.early_stopping) == (10, 2e-5, "accuracy:3")
     assert {row.config.method for row in store.list()} == {"baseline", "isobn"}
-
-
-def test_few_validation_rows_state_their_resolution() -> None:
-    assert "One row is 0.083 of the accuracy" in rows_view.smallest(12, "class")
-    assert "12 rows can show is 0.5 (" in rows_view.smallest(12, "class")
-    assert "0.012 (exact McNemar" in rows_view.smallest(500, "class")
-    assert "5 rows are too few to show a difference" in rows_view.smallest(5, "class")
-    assert "a correlation below 0.58 cannot" in rows_view.smallest(12, "number")
-    assert "at least 6 of the 40 rows" in rows_view.smallest(40, "text")

@@ -15,8 +15,6 @@ from isoviz.errors import ModelError
 from isoviz.exploring import encoders, measuring, points
 from isoviz.exploring.request import ViewRequest
 from isoviz.models import sources
-from isoviz.models.adapter import load_tokenizer
-from isoviz.models.extract import layer_views
 from isoviz.models.views import Pooling
 from isoviz.runs.execution import execute
 from isoviz.runs.store import Store
@@ -45,8 +43,7 @@ def test_model_in_memory_embeds_as_the_pass_does(family: str, pooling: Pooling, 
 
 
 def test_a_decoders_run_reads_as_in_training(store: Store, tiny_models: TinyModels, cola: Path) -> None:
-    """Twice, for an echo, and texts that would be too long for that are cut where they were."""
-    settings = {"pooling": "echo", "max_length": 8, "lora_rank": 2, "epochs": 1, "learning_rate": 1e-2}
+    settings = {"pooling": "mean", "max_length": 16, "lora_rank": 2, "epochs": 1, "learning_rate": 1e-2}
     config = RunConfig(model=str(tiny_models("gpt2")), task="glue/cola", data=str(cola), **settings)
     (id,) = store.create([config])
     assert execute(store, id).status == "finished"
@@ -55,28 +52,9 @@ def test_a_decoders_run_reads_as_in_training(store: Store, tiny_models: TinyMode
     saved = predictions.load(store.folder_of(id))
     assert saved is not None
     assert run.logits([texts], 64).argmax(axis=1).tolist() == saved.table["prediction"].tolist()
-    long = " ".join(["w1 w2"] * 30)
-    np.testing.assert_allclose(run.logits([[long]], 64), run.logits([[" ".join(long.split()[:8])]], 8), atol=1e-6)
     ids = run.tokenizer(texts[0], return_tensors="pt")["input_ids"]
-    twice = run.model.network.base_model(input_ids=ids.repeat(1, 2)).last_hidden_state[0, ids.shape[1] :]
-    np.testing.assert_allclose(run.head_points([texts[:1]], 64)[0], twice.mean(dim=0).detach(), atol=1e-5)
-
-
-@pytest.mark.parametrize("pooling", ["mean", "tokens", "last"])
-def test_a_decoder_in_memory_leaves_out_the_same_sinks(
-    pooling: Pooling, tiny_models: TinyModels, tmp_path: Path
-) -> None:
-    from transformers import GPT2Model
-
-    network = GPT2Model.from_pretrained(tiny_models("gpt2"))
-    network.wpe.weight.data[0, 3] = 400.0
-    network.save_pretrained(tmp_path)
-    load_tokenizer(sources.resolve(str(tiny_models("gpt2")))).save_pretrained(tmp_path)
-    embedded = encoders.load(str(tmp_path)).embed(TEXTS, 1, pooling, 64, without_sinks=True)
-    options = {"poolings": (pooling,), "layers": [1], "without_sinks": True, "max_tokens_per_layer": None}
-    expected = layer_views(sources.resolve(str(tmp_path)), TEXTS, **options).points(1, pooling)
-    np.testing.assert_allclose(embedded.points, expected, atol=1e-4)
-    assert len(embedded.points) == (8 if pooling == "tokens" else 3)  # of 3, 1 and 6 tokens two are left out
+    states = run.model.network.base_model(input_ids=ids).last_hidden_state[0]
+    np.testing.assert_allclose(run.head_points([texts[:1]], 64)[0], states.mean(dim=0).detach(), atol=1e-5)
 
 
 @pytest.fixture(params=[None, "the judge said"])

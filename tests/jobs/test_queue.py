@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import replace
 
@@ -15,7 +14,6 @@ import pytest
 from isoviz.home import home
 from isoviz.jobs import kinds, queue
 from isoviz.jobs.kinds import JobKind, Report
-from isoviz.jobs.queue import JobState
 from tests.jobs.conftest import settled
 from tests.jobs.here import ask, work_here
 from tests.jobs.light import BROKEN, LIGHT, OTHER, STORE, WARM
@@ -46,26 +44,6 @@ def test_same_content_is_computed_once_and_leaves_nothing_of_the_question():
     assert len({queue.content_key(LIGHT, {"a": 1}, inputs) for inputs in (None, X, {"x": X["x"] + 1})}) == 3
     until(lambda: not queue.processes())  # it stays for no one
     assert "a private sentence" not in on_disk() and not list((STORE.root / "inputs").iterdir())
-
-
-def test_sessions_that_ask_at_the_same_time_share_one_process(busy):
-    states: list[JobState] = []
-
-    def ask() -> None:
-        states.append(queue.start(LIGHT, "k", {"while": str(busy)}))
-
-    sessions = [threading.Thread(target=ask) for _ in range(4)]
-    for session in sessions:
-        session.start()
-    for session in sessions:
-        session.join()
-    assert all(state.under_way for state in states)
-    pid = running(LIGHT, "k")
-    state = queue.look(LIGHT, "k")
-    assert state.progress.fraction == 0.3 and state.log is not None
-    assert state.log.read_text() == f"done by {pid}\n" and len(queue.processes()) == 1
-    busy.unlink()
-    assert settled(LIGHT, "k").status == "done"
 
 
 def test_killed_worker_is_noticed_and_its_job_can_be_retried(busy):

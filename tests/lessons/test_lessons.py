@@ -70,31 +70,12 @@ def test_a_lesson_with_a_false_claim_is_reported() -> None:
     ("old", "new", "message"),
     [
         ('title = "Mine"', "title = Mine", r"mine\.toml: .*line 2"),
-        ('title = "Mine"\n', "", r"mine\.toml: title: is missing"),
         ('idea = "Does', 'idee = "Does', r"mine\.toml: idee: is not a known field"),
         ('["isoscore"]', '["isoscor"]', r"mine\.toml: show 1: unknown number 'isoscor' \(allowed: isoscore"),
         ("d = 8", "d = 1", r"mine\.toml: start\.d: .*greater than or equal to 2, got 1"),
-        ("d = 8", "dims = 8", r"mine\.toml: start\.dims: is not a known field"),
-        ("rogueScale = 10", 'spectrum = "round"', r"mine\.toml: steps 1\.move\.spectrum: .*'flat'"),
-        (
-            "rogueScale = 10",
-            'transforms = [{ slug = "zca", beta = 1 }]',
-            r"mine\.toml: .*'zca' has no parameter 'beta'",
-        ),
         ("low = 0, high = 1", "low = 1, high = 0", r"mine\.toml: steps 1\.guess: low must be below high"),
         ('"{isoscore@1}."', '"{isoscore@2}."', r"mine\.toml: steps 1\.answer: isoscore@2: step 2 has not happened yet"),
-        ('"{isoscore@1}."', '"{isoscore}."', r"mine\.toml: steps 1\.answer: \{isoscore\} is not a number"),
-        (
-            "IsoScore is {isoscore@0}",
-            "IsoScore is {isoscore@1}",
-            r"mine\.toml: steps 1\.text: isoscore@1: step 1 has not",
-        ),
         ("isoscore@1 < isoscore@0", "isoscore@1 ~ 2", r"mine\.toml: claims 1\.holds: a claim compares"),
-        (
-            "isoscore@1 < isoscore@0",
-            "isoscore@4 < 2",
-            r"mine\.toml: claims 1\.holds: isoscore@4: the lesson has only 1",
-        ),
     ],
 )
 def test_the_validator_names_the_field(old: str, new: str, message: str) -> None:
@@ -168,25 +149,3 @@ def test_a_drawn_cloud_has_the_stated_covariance(values: dict) -> None:  # type:
     expected = checking.covariance(state, 0)
     covariance = np.mean([np.cov(cloud.T) for cloud in clouds], axis=0)
     assert np.abs(covariance - expected).max() < 0.03 * np.abs(expected).max()
-
-
-def test_cluster_centres_are_equally_far_apart() -> None:
-    centres = checking._centres(State(d=5, clusters=4, separation=3.0))
-    gaps = [np.linalg.norm(one - other) for k, one in enumerate(centres) for other in centres[:k]]
-    np.testing.assert_allclose(gaps, 3.0)
-    np.testing.assert_allclose(centres.mean(axis=0), 0, atol=1e-12)
-    two, six = np.sqrt(2), np.sqrt(6)  # Helmert's rows, as in shape.js: no processor's choice of a basis
-    triangle = np.array([[1 / two, 1 / six], [-1 / two, 1 / six], [0, -2 / six]]) * 3 / two
-    np.testing.assert_allclose(checking._centres(State(d=2, clusters=3, separation=3.0)), triangle, atol=1e-12)
-
-
-@pytest.mark.parametrize(("separation", "clusters"), [(0.0, 4), (2.0, 2), (2.0, 4), (3.0, 7)])
-def test_the_best_accuracy_is_that_of_the_nearest_centre(separation: float, clusters: int) -> None:
-    state, n = State(d=6, n=5000, clusters=clusters, separation=separation), 200_000
-    rng = np.random.default_rng(5)
-    labels = rng.integers(clusters, size=n)
-    centres = checking._centres(state)
-    points = rng.standard_normal((n, 6)) + centres[labels]
-    nearest = np.argmin(np.square(centres).sum(1) - 2 * points @ centres.T + 1e-9 * rng.random((n, clusters)), axis=1)
-    share = float(np.mean(nearest == labels))
-    assert checking.best_accuracy(separation, clusters) == pytest.approx(share, abs=4 * 0.5 / np.sqrt(n))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dashboard.components.playground import responses as html
 from factory import record_responses
 from isoviz import metrics, reference
 from isoviz.lessons import responses
 from isoviz.lessons.responses import CHANGES, SEEDS, Change, response
-from isoviz.lessons.state import State
 
 RECORD = responses.recorded()
 Values = dict[str, list[float | None]]
@@ -118,16 +115,3 @@ def test_only_a_bias_moves_where_the_distribution_stays() -> None:
 
 
 # ----------------------------------------------------------------------------------------------------- the table
-
-
-def test_links_open_the_recorded_clouds() -> None:
-    links = re.findall(r'<td class="ivr-[a-z-]+"><a href="#([^"]+)"', str(html.table()).replace("&amp;", "&"))
-    assert len(links) == len(responses.table()) * len(CHANGES)
-    for link, (slug, change) in zip(links, [(s, c) for s in responses.table() for c in CHANGES], strict=True):
-        pairs = dict(pair.split("=") for pair in link.split("&"))
-        assert pairs.pop("measure") == slug
-        steps = [{"slug": step} for step in pairs.pop("transforms", "").split("~") if step]
-        part = {name: text if name == "spectrum" else float(text) for name, text in pairs.items()}
-        assert part == {name: value for name, value in change.state.items() if name != "transforms"}
-        assert steps == list(change.state.get("transforms", []))
-        State.model_validate(change.state)

@@ -61,21 +61,6 @@ def test_order_does_not_matter_and_more_than_two_are_allowed():
     assert methods.get("istar + cosreg + isobn").slug == "cosreg+isobn+istar"
 
 
-@pytest.mark.parametrize(
-    ("slug", "params", "field"),
-    [
-        ("isobn+istar", {"istar.zeta": 3}, "params.istar.zeta"),
-        ("isobn+istar", {"lam": 3}, "params.lam"),
-        ("isobn+spectrum_exp", {"spectrum_exp.c2": 0}, "params.spectrum_exp.c2"),
-    ],
-)
-def test_a_wrong_parameter_is_named_as_the_combination_has_it(slug, params, field):
-    with pytest.raises(InputError) as caught:
-        methods.check_params(slug, params)
-    assert caught.value.field == field
-    assert field.removeprefix("params.") in str(caught.value)
-
-
 @every_pair
 def test_each_part_does_what_it_does_alone(tiny_models, slug):
     """On the same weights and batch: the terms of the loss are the parts' own, the logits those of the part that changes them."""

@@ -80,12 +80,7 @@ def test_a_revision_is_found_and_cached_separately(server, published, tiny_model
     assert (fetched.revision, fetched.name) == (other, f"{NAME}@refs/pr/1")
     assert sources.fetch(sources.resolve(f"{NAME}@{published}")).revision == published
     assert sources.resolve(NAME).revision == published
-    listed = {entry.name: entry for entry in cache.models()}
-    assert set(listed) == {f"{NAME}@refs/pr/1", NAME}
-    assert (listed[NAME].revision, listed[NAME].family, listed[NAME].problem) == (published, "bert", None)
-    assert listed[NAME].size == sources.resolve(NAME).size
-    for name, entry in listed.items():
-        assert sources.resolve(name).revision == entry.revision
+    assert sorted(cache.models()) == [NAME, f"{NAME}@refs/pr/1"]
     with pytest.raises(ModelError, match="has no such revision"):
         sources.resolve(f"{NAME}@nowhere")
 
@@ -108,23 +103,6 @@ def test_a_bare_transformer_is_asked_for_modules_once(server, published):
     forget_answers()
     assert sources.resolve(NAME).kind == "cached"
     assert not [line for line in server.asked if "modules.json" in line]
-
-
-def test_training_records_the_commit(server, published, cola, tmp_path):
-    from isoviz.config import RunConfig
-    from isoviz.runs import planning
-    from isoviz.training.loop import train
-
-    (config,) = planning.expand(
-        [NAME], ["glue/cola"], [("baseline", {})], [0], data=str(cola), epochs=1, max_train=16, threads=1
-    )
-    events = []
-    train(RunConfig(**config.model_dump()), events.append, lambda: False, tmp_path / "run")
-    (started,) = [event for event in events if event.kind == "started"]
-    assert started.model_revision == published
-    assert started.model_fingerprint == sources.resolve(NAME).fingerprint
-    assert any("downloading the model" in event.detail for event in events if event.kind == "entered")
-    assert events[-1].kind == "finished"
 
 
 @pytest.mark.parametrize("verb", ["measure", "train"])
@@ -175,8 +153,6 @@ def test_offline_is_reported_with_advice(tmp_path, monkeypatch, capsys, nothing_
         assert "is not on this machine and the hub cannot be reached (127.0.0.1:" in line
         assert "use a bundled model (demo/tiny-bert" in line
         assert "HF_HUB_OFFLINE" not in line
-        with pytest.raises(ModelError, match="the hub cannot be reached"):
-            hub.search("tiny")
     with looking_at("http://127.0.0.1:9", tmp_path / "cache", monkeypatch, offline=True):
         assert "HF_HUB_OFFLINE is set" in only_line(capsys, "train", "--model", "acme/tiny")
 
@@ -207,22 +183,6 @@ def test_code_that_comes_with_a_model_is_refused_and_pickles_too(server, tiny_mo
 
 def _repository(content):
     return Repository("models", {"0" * 40: content}, {"main": "0" * 40})
-
-
-def test_search_tells_what_can_be_used(server, tiny_models, published):
-    server.add("acme/tiny-gated", tiny_models("bert"), gated=True)
-    server.repositories["models/acme/tiny-pickle"] = _repository({"config.json": b'{"model_type": "bert"}'})
-    server.repositories["models/other/model"] = _repository({"config.json": b"{}"})
-    matches = {match.name: match for match in hub.search("tiny")}
-    assert set(matches) == {NAME, "acme/tiny-gated", "acme/tiny-pickle"}
-    assert (matches[NAME].family, matches[NAME].parameters, matches[NAME].downloads, matches[NAME].problem) == (
-        "bert",
-        1234,
-        7,
-        None,
-    )
-    assert [matches[name].gated for name in (NAME, "acme/tiny-gated")] == [False, True]
-    assert "safetensors" in matches["acme/tiny-pickle"].problem
 
 
 @pytest.mark.parametrize(

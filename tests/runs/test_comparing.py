@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 import pytest
 from scipy import stats
@@ -53,32 +52,9 @@ def test_each_method_against_the_baseline_paired_by_seed_and_corrected():
         assert compared.p == pytest.approx(p) and compared.p_holm == pytest.approx(corrected)
         ends = stats.ttest_rel(values, NONE).confidence_interval()
         assert (compared.low, compared.high) == pytest.approx((ends.low, ends.high))
-        differences = [a - b for a, b in zip(values, NONE, strict=True)]
-        assert compared.p_wilcoxon == pytest.approx(
-            stats.wilcoxon(
-                [round(x, 6) for x in differences], method=stats.PermutationMethod(n_resamples=10_000)
-            ).pvalue
-        )
     assert table.tests == 2
     assert (by_method["IsoBN"].verdict, by_method["I-STAR"].verdict) == ("not apart", "apart")
     assert by_method["I-STAR"].g_low > 1  # far from 0 in standard deviations
-    assert {arm.label.split()[0]: arm.letters for arm in part.arms} == {"I-STAR": "a", "Baseline": "b", "IsoBN": "b"}
-
-
-def test_sentences_read_as_answers():
-    isobn, istar = (
-        comparison.sentence
-        for comparison in sorted(only_part(three_methods()).comparisons, key=lambda comparison: comparison.p < 0.01)
-    )
-    assert isobn.startswith(
-        "IsoBN β = 0.5 − Baseline: +0.001 [−0.010, 0.012], 6 paired seeds: difference not shown (p = "
-    )
-    assert re.search(
-        r"About [\d,]+0 seeds would show a true difference of this size\. The present seeds would likely show one of 0\.0",
-        isobn,
-    )
-    assert istar.startswith("I-STAR λ = 1 − Baseline: +0.099 [0.0")
-    assert istar.endswith("a significant difference (p < 0.001 after Holm's correction for 2 comparisons).")
 
 
 def test_a_correction_spans_all_parts_of_the_table():
@@ -161,7 +137,7 @@ def test_changes_of_order_or_weights_are_not_paired():
     one_size, other = runs(NONE, batch_size=16), runs(ISTAR[:5], batch_size=32)
     (one,) = only_part([*one_size, *other], by="batch_size").comparisons
     reference = stats.ttest_ind(ISTAR[:5], NONE, equal_var=False)
-    assert (one.paired, one.n, one.n_baseline, one.test, one.p_wilcoxon) == (False, 5, 6, "Welch's t-test", None)
+    assert (one.paired, one.n, one.n_baseline, one.test) == (False, 5, 6, "Welch's t-test")
     assert one.p == pytest.approx(reference.pvalue)
     assert (one.low, one.high) == pytest.approx(tuple(reference.confidence_interval()))
     assert "5 and 6 unpaired seeds" in one.sentence
@@ -175,7 +151,6 @@ def test_too_few_seeds_is_an_answer(seeds):
     (one,) = part.comparisons
     assert (one.verdict, one.p, one.seeds_needed) == ("too few seeds", None, None)
     assert one.sentence.endswith("not enough seeds to tell. Use at least 3 pairs, preferably 5.")
-    assert all(arm.letters == "" for arm in part.arms)
     assert compare([*runs(NONE[:seeds]), *runs(ISOBN[:seeds], "isobn")]).tests == 0
 
 

@@ -46,7 +46,7 @@ def test_the_examples_are_small_enough_to_ship():
 
 def test_every_shipped_run_names_the_versions_that_made_it(shipped):
     rows = shipped.list()
-    assert len(rows) == shipped.about["runs"] and not shipped.unreadable()
+    assert len(rows) == shipped.about["runs"]
     for row in rows:
         started = shipped.newest_of_kind(row.id, Started)
         assert started is not None and row.result is not None, row.id

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import signal
 import threading
 import time
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from isoviz.runs.execution import execute, explain
 from isoviz.runs.store import Store
 from tests.runs import fake_training
 from tests.runs.fake_training import step
-from tests.runs.observing import PATIENCE, until, within
+from tests.runs.observing import until, within
 
 FINISHED = Finished(metrics={}, isotropy={}, timing={})
 
@@ -161,28 +160,6 @@ def fat(number: int) -> Event:
     return Entered(phase="training", detail=f"{number:04d}" + "x" * 20_000)
 
 
-def test_a_full_disk_ends_the_run_instead_of_hanging(local, config):
-    def train(config: RunConfig, emit: Callable[[Event], None], *_: object) -> None:
-        for number in range(100_000):
-            emit(fat(number))
-            time.sleep(0.05)
-
-    def ending() -> float:
-        (run_id,) = local.create([config()])
-        row = local.claim("me", "cpu")
-        assert row is not None
-        free = fill_disk(local)
-        begin = time.monotonic()
-        row = execute(local, run_id, train=train, patience=0.6)
-        took = time.monotonic() - begin
-        assert row.status == "running", "nobody could write more: the runner finds it lost"
-        assert "disk is full" in (local.folder_of(run_id) / "worker.log").read_text()
-        free()
-        return took
-
-    within(5, ending)
-
-
 def test_a_disk_that_was_full_for_a_while_costs_nothing(local, config):
     (run_id,) = local.create([config()])
     local.claim("me", "cpu")
@@ -221,27 +198,3 @@ def test_a_checkpoint_waits_until_its_past_is_written(local, config, monkeypatch
 
     assert execute(local, run_id, train=train).status == "finished"
     assert at_checkpoint == [30]
-
-
-def test_a_second_stop_interrupts_a_run_of_the_command_line(local, config, monkeypatch):
-    monkeypatch.setattr("isoviz.runs.store.REPEAT_SECONDS", 0.0)
-    (run_id,) = local.create([config()])
-
-    def train(config: RunConfig, emit: Callable[[Event], None], should_stop: Callable[[], bool], *_: object) -> None:
-        emit(Checkpointed(step=7, epoch=1, path="c"))
-        local.request_stop(run_id)
-        until(should_stop)
-        local.request_stop(run_id)
-        time.sleep(PATIENCE)  # a step that takes that long
-
-    begin = time.monotonic()
-    # A shell that runs the tests in the background may have SIGINT ignored; the command line sets a handler of its own.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            execute(local, run_id, train=train)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert time.monotonic() - begin < PATIENCE
-    ending = local.events(run_id)[-1][1]
-    assert (ending["kind"], ending["step"], ending["forced"]) == ("stopped", 7, True)

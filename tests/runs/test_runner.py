@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from isoviz.runs.identity import owner_of
-from tests.runs.observing import LONG, ended, gone, kinds, posix, until
+from tests.runs.observing import LONG, ended, kinds, posix, until
 
 
 def test_a_run_goes_from_queued_to_finished(runner, local, config):
@@ -22,19 +22,6 @@ def test_a_run_goes_from_queued_to_finished(runner, local, config):
     assert runner.is_alive
 
 
-def test_an_exception_is_reported_and_the_next_run_starts(runner, local, config):
-    failed, after = local.create([config("raise"), config()])
-    row = ended(local, failed)
-    assert row.status == "failed"
-    assert row.error is not None
-    assert (row.error["error"], row.error["message"]) == ("ValueError", "the first line")
-    assert "log" in row.error["advice"]
-    log = (local.folder_of(failed) / "worker.log").read_text()
-    assert "Traceback (most recent call last)" in log
-    assert "and a second" in log
-    assert ended(local, after).status == "finished"
-
-
 @posix
 @pytest.mark.parametrize(("does", "message"), [("die", "killed by SIGKILL"), ("exit", "exit code 3")])
 def test_a_vanished_worker_is_lost_and_the_next_run_starts(runner, local, config, does, message):
@@ -46,16 +33,6 @@ def test_a_vanished_worker_is_lost_and_the_next_run_starts(runner, local, config
     assert ("memory" in row.error["advice"]) == (does == "die")
     assert "Resume" in row.error["advice"]
     assert ended(local, after).status == "finished"
-
-
-@posix
-def test_a_worker_that_does_not_exit_frees_the_slot(runner, local, config):
-    lingering, after = local.create([config("linger"), config()])
-    row = ended(local, lingering)
-    assert row.status == "finished"
-    assert row.pid is not None
-    assert ended(local, after).status == "finished"
-    assert gone(row.pid)
 
 
 def test_a_worker_that_cannot_begin_leaves_its_reason(start_runner, local, config):

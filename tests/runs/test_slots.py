@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
 
 import pytest
 
 from isoviz.devices import visible
-from isoviz.jobs.processes import Process
 from isoviz.runs.recovery import end, lost
-from tests.runs.observing import PATIENCE, ended, posix, until
+from tests.runs.observing import ended, until
 
 
 def test_runs_of_more_processes_than_gpus_are_left_to_others(start_runner, local, config):
@@ -46,29 +44,6 @@ def test_a_wide_run_that_ends_while_it_waits_holds_no_slot(start_runner, local, 
     assert (ended(local, wide).status, ended(local, after).status) == ("stopped" if by_user else "lost", "finished")
     local.folder_of(beside).joinpath("finish").touch()
     assert ended(local, beside).status == "finished"
-
-
-@posix
-def test_a_worker_that_does_not_die_delays_no_other_slot(start_runner, local, config, monkeypatch):
-    stuck, beside, after = local.create([config("ignore everything"), config("finish when told"), config()])
-    dead, kill = threading.Event(), Process.kill
-
-    def slow_kill(process: Process) -> None:
-        if process.pid == local.get(stuck).pid:
-            dead.wait(PATIENCE)
-        kill(process)
-
-    monkeypatch.setattr(Process, "kill", slow_kill)
-    start_runner("cuda:0", "cuda:1")
-    until(lambda: local.folder_of(stuck).joinpath("pids").exists())
-    local.request_stop(stuck)
-    until(lambda: any(thread.name == "kill" for thread in threading.enumerate()))
-    local.folder_of(beside).mkdir(parents=True, exist_ok=True)
-    local.folder_of(beside).joinpath("finish").touch()
-    assert ended(local, beside).status == ended(local, after).status == "finished"
-    assert local.get(stuck).status == "running"
-    dead.set()
-    assert ended(local, stuck).status == "stopped"
 
 
 def test_slots_in_use_before_a_restart_are_no_others(start_runner, local, config):

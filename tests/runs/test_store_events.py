@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 import time
 
 import pytest
@@ -13,7 +11,6 @@ from isoviz.errors import StoreError
 from isoviz.events import Checkpointed, Entered, Evaluated, Event, Finished, Resumed, Started, Stepped, parse_event
 from isoviz.runs.store import Store
 from tests.runs.conftest import Make
-from tests.runs.observing import PATIENCE
 from tests.runs.reports import ENDINGS, FINISHED, begun, step
 
 
@@ -123,35 +120,6 @@ def test_a_failed_append_leaves_nothing(store: Store, config: Make, monkeypatch:
     assert store.events(run_id) == []
     assert store.get(run_id).status == "running"
     assert store.append(run_id, [step(1)]) == 1
-
-
-APPENDER = """
-import sys
-from isoviz.events import Entered
-from isoviz.runs.store import Store
-store = Store(sys.argv[1])
-for n in range(25):
-    store.append(sys.argv[2], [Entered(phase="training", detail=f"{sys.argv[3]} {n} {part}") for part in range(4)])
-"""
-
-
-def test_appends_from_several_processes_neither_lose_nor_mix(store: Store, config: Make) -> None:
-    run_id = begun(store, config())
-    processes = [
-        subprocess.Popen([sys.executable, "-c", APPENDER, store.url, run_id, name], stderr=subprocess.PIPE, text=True)
-        for name in "abc"
-    ]
-    for process in processes:
-        _, errors = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 0, errors
-    rows = store.events(run_id)
-    assert [seq for seq, _ in rows] == list(range(1, 301))
-    details = [event["detail"].split() for _, event in rows]
-    for start in range(0, 300, 4):
-        assert [part for _, _, part in details[start : start + 4]] == list("0123"), "a batch stays together"
-        assert len({name for name, _, _ in details[start : start + 4]}) == 1
-    for name in "abc":
-        assert [int(n) for who, n, part in details if who == name and part == "0"] == list(range(25))
 
 
 def test_a_superseded_attempt_cannot_write(store: Store, config: Make) -> None:

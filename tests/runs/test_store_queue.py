@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlalchemy import update
 
-from isoviz.errors import StoreError
+from isoviz.errors import InputError, StoreError
 from isoviz.events import Checkpointed, Stopped
 from isoviz.runs import schema
 from isoviz.runs.identity import host_name
+from isoviz.runs.schema import PRIORITIES
 from isoviz.runs.store import Store
 from tests.runs.conftest import Make
-from tests.runs.reports import ENDINGS, FAILED, FINISHED, begun
+from tests.runs.reports import ENDINGS, FINISHED, begun
 
 
 def test_claims_take_the_oldest_first(store: Store, config: Make) -> None:
@@ -209,39 +209,13 @@ def test_a_second_stop_ends_a_run_at_once(store: Store, config: Make, monkeypatc
     assert (store.signals(run_id).stop, store.signals(run_id).at_once) == (False, False)
 
 
-def test_a_run_is_claimed_or_deleted_never_both(store: Store, store_url: str, config: Make) -> None:
-    other = Store(store_url)
-    outcomes: set[tuple[bool, bool]] = set()
-
-    def deleted(run_id: str) -> bool:
-        try:
-            other.delete(run_id)
-        except StoreError as error:
-            assert "is running" in str(error)
-            return False
-        return True
-
-    with ThreadPoolExecutor(2) as pool:
-        for number in range(150):
-            (run_id,) = store.create([config()])
-            together = threading.Barrier(2)
-            # who begins, and by how much, so that each moment of one meets the other's
-            lead = (number % 30 - 15) / 20_000
-
-            def claim(run_id: str = run_id, together: threading.Barrier = together, lead: float = lead) -> bool:
-                together.wait()
-                time.sleep(max(0.0, -lead))
-                return store.claim("me", "cpu", id=run_id) is not None
-
-            claimed = pool.submit(claim)
-            together.wait()
-            time.sleep(max(0.0, lead))
-            gone = deleted(run_id)
-            outcomes.add((claimed.result(), gone))
-            left = [row.id for row in store.list(status="running")]
-            assert left == ([run_id] if claimed.result() else [])
-            if left:
-                store.append(run_id, [FAILED])
-                store.delete(run_id)
-    other.close()
-    assert outcomes <= {(True, False), (False, True)}
+def test_runs_are_taken_by_priority(store: Store, config: Make) -> None:
+    a, b, c = store.create([config(seed=seed) for seed in range(3)])
+    store.set_priority([c], PRIORITIES["high"])
+    store.set_priority([a], PRIORITIES["low"])
+    assert [(row.id, row.position) for row in store.list(status="queued", order="queue")] == [(c, 1), (b, 2), (a, 3)]
+    assert [row.id for row in (store.claim("me", "cpu") for _ in range(2)) if row] == [c, b]
+    store.set_priority([b], PRIORITIES["low"])
+    assert store.get(b).priority == PRIORITIES["normal"], "of waiting runs only"
+    with pytest.raises(InputError, match="priority: must be one of"):
+        store.set_priority([a], 99)

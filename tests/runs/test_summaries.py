@@ -1,13 +1,12 @@
-"""Lists of runs: columns match the runs, and an unreadable run does not break a list."""
+"""Lists of runs: columns match the runs, and a run of a newer version does not break a list."""
 
 from __future__ import annotations
 
 import pytest
 from sqlalchemy import text
 
-from isoviz.errors import InputError
+from isoviz.errors import InputError, StoreError
 from isoviz.runs.comparisons.comparing import why_excluded
-from isoviz.runs.rows import UnreadableRunError
 from isoviz.runs.store import Store
 from isoviz.runs.summaries import RunSummary, summary_of
 from tests.dashboard.made_up import config as resolved
@@ -123,31 +122,14 @@ def test_a_run_that_continues_after_a_failure_is_summed_up_again(store: Store) -
 # ------------------------------------------------------------------------------------------------ unreadable runs
 
 
-@pytest.mark.parametrize("column", ["config", "result", "progress", "error"])
-def test_one_run_that_cannot_be_read_leaves_the_lists_of_the_others(store: Store, column: str) -> None:
+def test_a_run_of_a_newer_version_is_left_out_and_can_be_deleted(store: Store) -> None:
     good, bad = (finish(store, resolved(seed=seed), 0.5, 0.5) for seed in (0, 1))
-    damage(store, bad, column)
+    damage(store, bad, "config", '{"version": 2, "model": "demo/tiny-bert", "curvature": 1}')
     assert [run.id for run in store.list()] == [good]
-    assert [run.id for run in store.unreadable()] == [bad] and "is not valid" in store.unreadable()[0].unreadable
-    with pytest.raises(UnreadableRunError, match=f"run '{bad}' is unreadable: its "):
+    with pytest.raises(StoreError, match=f"run '{bad}' is unreadable: its config is not valid .*version"):
         store.get(bad)
-    assert [run.id for run in store.summaries()] == [bad, good]
     store.delete(bad)
-    assert store.unreadable() == [] and [run.id for run in store.summaries()] == [good]
-
-
-def test_a_damaged_summary_is_listed_with_the_reason(store: Store) -> None:
-    good, bad = (finish(store, resolved(seed=seed), 0.5, 0.5) for seed in (0, 1))
-    damage(store, bad, "summary")
-    listed = {run.id: run for run in store.summaries()}
-    assert listed[good].unreadable == "" and listed[good].metrics["accuracy"] == 0.5
-    assert "is not valid" in listed[bad].unreadable and listed[bad].metrics == {}
-
-
-def test_a_configuration_of_a_newer_version_is_unreadable_not_wrong(store: Store) -> None:
-    (run,) = store.create([resolved()])
-    damage(store, run, "config", '{"version": 2, "model": "demo/tiny-bert", "curvature": 1}')
-    assert store.list() == [] and "version" in store.unreadable()[0].unreadable
+    assert [run.id for run in store.summaries()] == [good]
 
 
 def test_an_unreadable_run_in_the_queue_fails_and_the_next_continues(store: Store, config: Make) -> None:
@@ -164,9 +146,9 @@ def test_a_running_run_with_damaged_progress_can_be_ended(store: Store, config: 
     (run,) = store.create([config()])
     store.claim("test", "cpu")
     damage(store, run, "progress")
-    assert store.list(status="running") == [] and [run.id for run in store.unreadable()] == [run]
+    assert store.list(status="running") == []
     assert store.signals(run).status == "running"
     from isoviz.runs.recovery import lost
 
     store.append(run, [lost(None)])
-    assert store.get(run).status == "lost" and store.unreadable() == []
+    assert store.get(run).status == "lost"

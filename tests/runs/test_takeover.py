@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from itertools import pairwise
 
 import psutil
 
@@ -65,20 +64,3 @@ def test_a_run_survives_its_app_and_is_adopted(app, start_runner, local, config,
     until(lambda: all(gone(pid) for pid in pids))
     assert ended(local, deaf).status == "stopped", "an adopted worker is stopped like any other"
     assert ended(local, after).status == "finished"
-
-
-@posix
-def test_two_apps_run_each_run_once_and_one_takes_over(app, local, config):
-    first, _second = app(), app()
-    ids = local.create([config(seed=n, params={"does": "finish", "seconds": 0.2}) for n in range(5)])
-    rows = [ended(local, run_id) for run_id in ids]
-    assert [row.status for row in rows] == ["finished"] * 5
-    for row in rows:
-        assert len((local.folder_of(row.id) / "ran").read_text().split()) == 1
-    for earlier, later in pairwise(rows):
-        assert earlier.ended is not None and later.started is not None
-        assert later.started >= earlier.ended, "never two at once on one device"
-    first.kill()
-    first.wait()
-    (run_id,) = local.create([config()])
-    assert ended(local, run_id).status == "finished"

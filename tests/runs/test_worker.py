@@ -9,10 +9,6 @@ import time
 import psutil
 import pytest
 
-from isoviz.runs import planning
-from isoviz.runs.execution import DEFAULT_TRAIN
-from tests.runs.observing import ended, until
-
 READY = """
 import sys
 from pathlib import Path
@@ -38,29 +34,6 @@ def test_a_spare_has_imported_what_a_run_needs(tmp_path):
     assert done.returncode == 0, done.stderr
     late = done.stdout.split()
     assert len(late) < 100, f"{len(late)} modules are imported while someone waits; add to PRELOADED: {late}"
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="prlimit")
-@pytest.mark.parametrize("megabytes", [4])
-def test_memory_too_short_to_load_ends_in_a_status_with_advice(start_runner, local, my_workers, megabytes):
-    """The spare has imported everything and may use this much more memory."""
-    configs = planning.expand(["demo/tiny-bert"], ["demo/acceptability"], [("istar", {})], [0], epochs=1, max_train=64)
-    start_runner(train=DEFAULT_TRAIN).expect()
-    until(my_workers)
-    (spare,) = my_workers()
-    until(lambda: spare.status() == psutil.STATUS_SLEEPING and "torch" in spare_maps(spare) and idle(spare))
-    limit = spare.memory_info().vms + megabytes * 2**20
-    spare.rlimit(psutil.RLIMIT_AS, (limit, limit))
-    (run_id,) = local.create(configs)
-    row = ended(local, run_id)
-    log = local.folder_of(run_id) / "worker.log"
-    assert row.status in ("failed", "lost") and row.error is not None, log.read_text()
-    assert "memory" in row.error["advice"].lower(), (row.error, log.read_text())
-
-
-def spare_maps(spare: psutil.Process) -> str:
-    return " ".join(entry.path for entry in spare.memory_maps())
 
 
 def idle(spare: psutil.Process) -> bool:

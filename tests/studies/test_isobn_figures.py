@@ -14,16 +14,10 @@ from isoviz.studies import isobn_figures
 from isoviz.studies.inputs import Inputs
 from isoviz.studies.isobn_clouds import measure
 from isoviz.studies.isobn_figures import (
-    TASKS,
-    assumed,
     blocks_fit_better,
-    compared_with,
     dimensions_table,
-    distance,
     ev_table,
     explained,
-    groups,
-    printed,
     spreads,
 )
 from isoviz.studies.result import Result, Table, provenance
@@ -121,19 +115,6 @@ def test_a_cloud_without_variance_has_no_explained_variance():
     assert ev_table([still]).rows == []
 
 
-@pytest.mark.parametrize(
-    ("model", "averages"),
-    [("google-bert/bert-base-cased", (0.86, 0.025, 0.123)), ("roberta-large@main", (0.86, 0.148, 0.425))],
-)
-def test_the_printed_numbers_have_the_averages_of_the_text(model, averages):
-    """Section 4.3 gives the mean EV_3 and by how much each normalisation lowers it."""
-    rows = {(task, form): printed()[compared_with(model), task, form] for task in TASKS for form in FORMS}
-    mean = {form: np.mean([rows[task, form][2] for task in TASKS]) for form in FORMS}
-    from_table = (mean["none"], mean["none"] - mean["BN"], mean["none"] - mean["IsoBN"])
-    assert from_table == pytest.approx(averages, abs=0.004)  # of numbers with two digits
-    assert all(sorted(row) == list(row) for row in rows.values())
-
-
 @pytest.fixture(scope="module")
 def run(tiny_models, tmp_path_factory):
     """Two tasks from files through a tiny BERT, and the inputs."""
@@ -216,19 +197,6 @@ def test_a_pooler_with_the_bias_of_a_new_one_is_named(run, tiny_models, tmp_path
         assert checkpoint.pooling_as_initialised(sources.resolve(source)) is None
 
 
-def test_printed_numbers_are_beside_the_poolers_output(run):
-    result, _ = run
-    ours = {(row[0], row[3]): row[4:7] for row in result.tables[1].rows if row[2] == "pooler output"}
-    assert len(result.published) == 2 * 3 * 3
-    for number in result.published:
-        ev, task, form, tensor = number.what.split(", ")
-        assert tensor == "pooler output"
-        assert number.reproduced == ours[task, form][int(ev[-1]) - 1]
-        assert number.differs == "the encoder: here toy/bert, there bert-base-cased"
-    first = result.published[0]
-    assert (first.what, first.published) == ("EV_1, CoLA, none, pooler output", 0.49)
-
-
 def test_an_encoder_without_a_pooler_has_its_state_only(tiny_models, tmp_path):
     data = tiny.write("classification", tmp_path / "cola", train=20)
     inputs = Inputs.read([str(tiny_models("roberta"))], ["glue/cola"], [f"glue/cola={data}"])
@@ -298,20 +266,6 @@ def blocks(*sizes, inside=0.9, outside=0.05):
     matrix = np.where(of_group[:, None] == of_group, inside, outside)
     np.fill_diagonal(matrix, 1.0)
     return matrix
-
-
-def test_groups_are_found_and_assumed_to_be_copies():
-    real = blocks(3, 2, 1)
-    of_group = groups(real)
-    assert [list(of_group).count(group) for group in dict.fromkeys(of_group)] == [3, 2, 1]
-    assumption = assumed(real)
-    assert list(assumption) == ["real", "batch normalisation", "IsoBN"]
-    np.testing.assert_array_equal(assumption["batch normalisation"], np.eye(6))
-    np.testing.assert_array_equal(assumption["IsoBN"], blocks(3, 2, 1, inside=1.0, outside=0.0))
-    # 4 pairs of 15 at 0.9, the others at 0.05
-    assert distance(assumption["batch normalisation"], real) == pytest.approx(np.sqrt((4 * 0.9**2 + 11 * 0.05**2) / 15))
-    assert distance(assumption["IsoBN"], real) == pytest.approx(np.sqrt((4 * 0.1**2 + 11 * 0.05**2) / 15))
-    assert len(set(groups(np.eye(5)))) == 5 and len(groups(np.eye(1))) == 1
 
 
 @pytest.mark.parametrize(("identity", "of_blocks", "outcome"), [(0.4, 0.1, "held"), (0.1, 0.2, "not held")])

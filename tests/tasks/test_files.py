@@ -224,21 +224,3 @@ def test_tsv_with_stray_quotes(tmp_path):
     write(tmp_path, ".tsv", train=frame(), validation=frame())
     (tmp_path / "train.tsv").write_text('sentence\tlabel\n"open\t0\nmore\t1\nclose"\t0\n')
     assert tasks.load(COLA, tmp_path).train["sentence"].tolist() == ['"open', "more", 'close"']
-
-
-def test_every_fault_of_every_row_is_listed(tmp_path):
-    table = frame(200)
-    table.loc[[1, 4], "sentence"] = ""
-    table.loc[[2, 4, *range(100, 190)], "label"] = 9
-    write(tmp_path, ".csv", train=table, validation=frame())
-    problems = tasks.problems(COLA, tmp_path)
-    assert problems.count == 93  # row 5 has two faults and counts once
-    assert len(problems.first) == 50
-    assert [(p.row, p.column) for p in problems.first[:4]] == [
-        (2, "sentence"),
-        (3, "label"),
-        (5, "sentence"),
-        (101, "label"),
-    ]
-    assert problems.first[1].value == "9"
-    assert tasks.problems(COLA, write(tmp_path / "good", ".csv", train=frame(), validation=frame())).count == 0

@@ -138,16 +138,6 @@ def test_files_that_cannot_be_used(tmp_path):
         loaded(saved(tmp_path, reviews(4, mood=["glad", "sad"] * 2, **{"Review text": "same"}), "d.csv"))
 
 
-def test_problems_are_listed_by_row_of_the_one_file(tmp_path):
-    table = reviews()
-    table.loc[[3, 17, 30], "Review text"] = None
-    path = saved(tmp_path, table)
-    task = tasks.get("own", own.completed(path, COLUMNS))
-    problems = tasks.problems(task, path)
-    assert sorted(problem.row for problem in problems.first) == [4, 18, 31]
-    assert problems.count == 3
-
-
 def test_the_configuration_keeps_everything_and_its_command_gives_it_back(tmp_path):
     path = saved(tmp_path, reviews())
     plan = {"data": str(path), "own": COLUMNS, "max_length": 32, "epochs": 1}

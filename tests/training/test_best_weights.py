@@ -176,29 +176,6 @@ def test_stop_and_resume_end_with_the_same_weights(best_run, tmp_path, stop_at):
     check_the_same(events, alone, again, tmp_path)
 
 
-@pytest.mark.parametrize(("kind", "later"), [("evaluated", 0), ("measured", 0), ("saving", 2), ("checkpointed", 2)])
-def test_killed_around_the_best_epoch(best_run, tmp_path, monkeypatch, kind, later):
-    """Before and after its numbers are reported, and before and after its training state is deleted, two epochs later."""
-    cfg, events, alone = best_run
-    best = events[-1].weights.epoch
-
-    def emit(event: Event) -> None:
-        if event.kind == kind and event.epoch == best + later:
-            raise Killed
-
-    def dropping(folder: Path) -> None:
-        if folder.name == Path(events[-1].weights.path).name:
-            raise Killed
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        if kind == "saving":
-            patch.setattr(checkpoints, "_drop_training_state", dropping)
-        train(cfg, emit, lambda: False, tmp_path)
-    again = run(cfg, tmp_path, resume=True)
-    assert of(again, "resumed")[0].epoch == best + later
-    check_the_same(events, alone, again, tmp_path)
-
-
 @pytest.fixture(scope="module")
 def ends(best_run, tmp_path_factory) -> dict[str, Any]:
     """Runs at their end with nothing tidied up: of an earlier epoch's weights, of the last one's as the best, of the last one's."""

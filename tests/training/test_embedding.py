@@ -426,7 +426,6 @@ def test_what_would_be_silently_wrong_is_refused(tmp_path: Path, tiny_models: ti
         ({"methods": [("baseline", {})], "loss": "infonce"}, "has scores"),
         ({"methods": [("cosreg", {"on": "output"})]}, "do not have"),
         ({"methods": [("simcse", {})]}, "does not work"),
-        ({"methods": [("baseline", {})], "pooling": "echo"}, "auto, cls, mean or last"),
         ({"methods": [("baseline", {})], "tasks": ["demo/sentiment"], "loss": "cosent"}, "no embedding task"),
     ):
         with pytest.raises(InputError, match=words):

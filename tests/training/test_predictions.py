@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -15,7 +14,7 @@ from isoviz.tasks import metrics
 from isoviz.training import predictions, weights
 from isoviz.training.heads import Answers
 from tests import tiny
-from tests.training.running import of, run
+from tests.training.running import run
 from tests.training.test_kinds import config
 
 
@@ -61,23 +60,6 @@ def written_without_isoviz(config: RunConfig, folder: Path, texts: list[str]) ->
     model = AutoModelForSeq2SeqLM.from_pretrained(folder / "saved").eval()
     tokens = model.generate(**tokenizer(texts, padding=True, return_tensors="pt"))
     return [text.strip() for text in tokenizer.batch_decode(tokens, skip_special_tokens=True)]
-
-
-def test_with_select_best_they_are_of_the_reported_epoch(tiny_models, tmp_path):
-    """A rate that ruins the network: the best epoch is not the last one."""
-    folder = tiny.write("regression", tmp_path / "data", train=48)
-    cfg = config(
-        tiny_models("bert"), folder, "regression", epochs=4, learning_rate=0.05, schedule="constant", select="best"
-    )
-    events = run(cfg, tmp_path / "run")
-    values = [event.metrics["pearson"] for event in of(events, "evaluated")][1:]
-    best = 1 + int(np.argmax([-2 if value is None else value for value in values]))
-    stored = predictions.load(tmp_path / "run")
-    assert stored is not None
-    assert stored.epoch == best == events[-1].metrics["epoch"]
-    assert best < 4
-    truth, predicted = stored.table["label"].to_numpy(), stored.table["prediction"].to_numpy()
-    assert np.corrcoef(truth, predicted)[0, 1] == pytest.approx(events[-1].metrics["pearson"])
 
 
 def test_many_rows_are_cut_and_that_is_reported(tmp_path, monkeypatch):

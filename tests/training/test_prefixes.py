@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
-
 import pytest
 
 from isoviz import tasks
-from isoviz.__main__ import build_parser
-from isoviz.commands.options import request_of
-from isoviz.commands.train import plan
 from isoviz.models import sources
 from isoviz.models.adapter import load_tokenizer
 from isoviz.runs import planning
@@ -29,22 +24,6 @@ def planned(model, kind, folder, **common):
         **common,
     )
     return config
-
-
-def test_it_is_resolved_stored_and_returned_by_the_command(tiny_models, tmp_path):
-    folder = tiny.write("seq2seq", tmp_path / "data")
-    for family, requested, words in (
-        ("t5", None, "translate Romanian to English:"),
-        ("t5", "none", "none"),
-        ("t5", "w1 w2:", "w1 w2:"),
-        ("bart", None, None),
-        ("bart", "w1", "w1"),
-    ):
-        config = planned(tiny_models(family), "seq2seq", folder, prefix=requested)
-        assert config.prefix == words
-        line = planning.command([config])
-        assert ("--prefix" in line) == (words is not None)
-        assert plan(request_of(build_parser().parse_args(shlex.split(line)[3:]))) == [config]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in tiny.TASKS if kind != "embedding"])

@@ -18,7 +18,6 @@ from isoviz.errors import InputError
 from isoviz.metrics.intervals import jackknife_error
 from isoviz.watch import drift
 from isoviz.watch.drift.measures import MEASURES, _product, measured, squared_distances
-from tests.metrics.reference_clouds import equal_but_for_rounding
 
 Matrix = NDArray[np.float64]
 
@@ -50,7 +49,7 @@ def test_values_without_a_group_are_those_of_the_other_rows(groups):
         unit = rest / np.linalg.norm(rest, axis=1, keepdims=True)
         floor = np.quantile((unit @ unit.T)[np.triu_indices(len(rest), 1)], 0.99)
         assert found.without["noise_floor"][group] == pytest.approx(floor)
-        for name in found.values.keys() - {"noise_floor", *(["hubness"] if groups == 3 else [])}:
+        for name in found.values.keys() - {"noise_floor"}:
             assert found.without[name][group] == pytest.approx(getattr(metrics, name)(rest)), name
 
 
@@ -123,7 +122,7 @@ def test_known_changes_are_found_at_their_size():
 def test_unchanged_populations_seldom_count_as_changed(paired):
     """With tolerances of 0, at most 5 % of draws; of 100, more than 12 would be three standard deviations."""
     generator = np.random.default_rng(11)
-    judged: dict[str, float | None] = dict.fromkeys(OF_SETS - {"rogue_share", "hubness"}, 0.0)
+    judged: dict[str, float | None] = dict.fromkeys(OF_SETS - {"rogue_share"}, 0.0)
     false = 0
     for _ in range(100):
         base = generator.normal(size=(100, 8))
@@ -160,11 +159,15 @@ def test_what_is_not_known_passes_unless_strict():
 
 def test_only_named_measures_decide_and_fewer_make_intervals_shorter():
     before, other = drift.baseline(cloud()), cloud(seed=1) + 3
-    one = drift.check(other, before, fail_on={"hubness": 50.0})
+    one = drift.check(other, before, fail_on={"uniformity": 50.0})
     assert one.ok() and {drift.outcome for drift in one.drifts} == {"not judged", "within tolerance"}
     every = drift.check(other, before)
-    assert "mean_shift" in every.with_outcome("changed") and "hubness" in every.with_outcome("not judged")
-    widths = [next(d.high - d.low for d in result.drifts if d.measure == "hubness") for result in (one, every)]
+    assert "mean_shift" in every.with_outcome("changed") and {d.outcome for d in every.drifts} <= {
+        "changed",
+        "within tolerance",
+        "cannot tell",
+    }
+    widths = [next(d.high - d.low for d in result.drifts if d.measure == "uniformity") for result in (one, every)]
     assert widths[0] < widths[1]
     default = {d.measure: d.tolerance for d in every.drifts}
     assert default["isoscore_unbiased"] == pytest.approx(0.2 * every.drifts[0].before)
@@ -259,15 +262,6 @@ def test_agreement_is_that_of_numpy_and_scipy(noise):
     assert found["row_cosine"].high == pytest.approx(found["row_cosine"].after + reach, rel=1e-3)
 
 
-def test_intervals_of_cosines_stay_within_their_range():
-    points = np.random.default_rng(0).normal(size=(40, 2)) * [1, 0.02] + [1.5, 0]
-    before = drift.baseline(points)
-    result = drift.check(points[::-1], before, same_rows=True)
-    for name in ("mean_cosine", "noise_floor"):
-        assert -1 <= before.measures[name][1] <= before.measures[name][2] <= 1
-        assert by_name(result)[name].before + by_name(result)[name].high <= 1
-
-
 CANARIES = {
     "same model, numerical noise": lambda x: x.astype(np.float16),
     "same model, rows in another order: 12 of 12": lambda x: np.roll(x, 1, axis=0),
@@ -346,16 +340,12 @@ def with_row(value: float) -> Matrix:
 
 BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
     "few rows": (cloud(39), {}, "vectors"),
-    "one dimension": (cloud(50, 1), {}, "vectors"),
     "words": (np.full((50, 8), "a"), {}, "vectors"),
     "identical rows": (np.ones((50, 8)), {}, "vectors"),
-    "rows that rounding tells apart": (equal_but_for_rounding(50, 8), {}, "vectors"),
     "zero vectors": (np.where(np.arange(120)[:, None] < 90, 0.0, cloud()), {}, "vectors"),
     "nan": (with_row(np.nan), {}, "vectors"),
-    "too large": (with_row(1e60), {}, "vectors"),
     "another width": (cloud(50, 9), {}, "vectors"),
     "few common ids": (cloud(), {"ids": range(61, 181)}, "ids"),
-    "ids of another number": (cloud(), {"ids": range(3)}, "ids"),
     "repeated ids": (cloud(), {"ids": [1] * 120}, "ids"),
     "rows although there are ids": (cloud(), {"same_rows": True}, "same_rows"),
     "unknown measure": (cloud(), {"fail_on": {"mean_cosin": 1.0}}, "fail_on"),

@@ -52,7 +52,7 @@ def test_a_file_is_saved_and_compared(suffix, tmp_path, monkeypatch, capsys):
     shown = capsys.readouterr().out.splitlines()
     assert shown[-1].split()[1] == "changed" and "mean_shift" in shown[-1]
     moved = ["check", f"moved{suffix}", "--baseline", "before.json", "--fail-on"]
-    assert main([*moved, "hubness=100", "mean_shift=50"]) == 0
+    assert main([*moved, "uniformity=100", "mean_shift=50"]) == 0
     assert main([*moved, "mean_shift", "--json"]) == 1
     document = json.loads(capsys.readouterr().out.partition("\n{")[2].join(("{", "")))
     assert [one["measure"] for one in document["drifts"] if one["outcome"] == "changed"] == ["mean_shift"]

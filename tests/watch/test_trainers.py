@@ -13,7 +13,7 @@ import pytest
 import isoviz
 from isoviz import demo
 from isoviz.errors import InputError
-from isoviz.watch import Watch, WatchWarning, trainings
+from isoviz.watch import Watch, WatchWarning
 from tests import nightly
 
 torch = pytest.importorskip("torch")
@@ -204,26 +204,11 @@ def sizes(watch: Watch) -> set[int]:
 
 
 def test_transformers_with_accumulation_evaluation_and_half_precision(rows, tmp_path):
-    watch = Watch(on_collapse="log", store=tmp_path / "watched.jsonl", **OPTIONS)
+    watch = Watch(on_collapse="log", **OPTIONS)
     more = {"gradient_accumulation_steps": 2, "eval_strategy": "steps", "eval_steps": 5, "bf16": True, "max_steps": 20}
     trainer = in_transformers(watch, "healthy", rows, tmp_path, **more)
     assert trainer.state.global_step == watch.steps == 20 and watch.alarm is None
     assert sizes(watch) == {BATCH} and watch.latest["isotropy/n"] == 160  # of each step its first batch, none of 7 rows
-    training = trainings.read(tmp_path / "watched.jsonl")
-    assert (training.state(), training.step, training.started.model) == ("ended", 20, "Encoder")
-    assert training.started.layer == "bert (BertModel)" and "transformers" in training.started.versions
-    assert [line.step for line in training.all_of(trainings.Measured)] == [10, 20]
-
-
-def test_only_the_first_of_several_processes_writes(rows, tmp_path):
-    class Second:
-        is_world_process_zero = False
-        global_step = 1
-
-    watch = Watch(store=tmp_path / "watched")
-    watch.on_train_begin(None, Second(), None, model=Encoder("healthy"))
-    watch.step(torch.eye(8))
-    assert watch.file is None and not (tmp_path / "watched").exists()
 
 
 def test_a_loss_that_runs_the_model_in_parts(tmp_path):
@@ -237,47 +222,15 @@ def test_a_loss_that_runs_the_model_in_parts(tmp_path):
 
 
 @pytest.mark.nightly
-def test_accelerate_with_accumulation_evaluation_and_half_precision(rows):
-    from accelerate import Accelerator
-    from accelerate.state import AcceleratorState
-
-    AcceleratorState._reset_state()
-    try:
-        accelerator = Accelerator(cpu=True, mixed_precision="bf16", gradient_accumulation_steps=2)
-        encoder = Encoder("collapsing").train()
-        model, optimiser = accelerator.prepare(encoder, torch.optim.AdamW(encoder.parameters(), lr=1e-3))
-        watch = Watch(on_collapse="log", **OPTIONS)
-        watch.attach(model)
-        for start in range(0, len(rows), BATCH):
-            batch = {name: torch.tensor([row[name] for row in rows[start : start + BATCH]]) for name in rows[0]}
-            with accelerator.accumulate(model):
-                accelerator.backward(model(**batch)["loss"])
-                optimiser.step()
-                optimiser.zero_grad()
-            if accelerator.sync_gradients:
-                watch.step()
-                with torch.no_grad():
-                    model(**{name: value[:7] for name, value in batch.items()})
-            if watch.alarm:
-                break
-    finally:
-        AcceleratorState._reset_state()
-    assert watch.alarm is not None and watch.alarm.kind == "alike" and watch.alarm.step == watch.steps
-    assert sizes(watch) == {BATCH}
-
-
-@pytest.mark.nightly
 def test_lightning_with_accumulation_validation_and_half_precision(rows, tmp_path):
     loggers = pytest.importorskip("lightning.pytorch.loggers")
-    watch = Watch(on_collapse="log", store=tmp_path / "watched.jsonl", **OPTIONS)
+    watch = Watch(on_collapse="log", **OPTIONS)
     logger = loggers.CSVLogger(tmp_path, "csv", "one")
     more = {"accumulate_grad_batches": 2, "precision": "bf16-mixed", "val_check_interval": 10, "max_steps": 20}
     in_lightning(watch, "healthy", rows, tmp_path, logger=logger, **more)
     assert sizes(watch) == {BATCH} and watch.steps == 20 and watch.latest["isotropy/n"] == 160
     logged = pd.read_csv(tmp_path / "csv" / "one" / "metrics.csv").dropna(subset="isotropy/mean_cosine")
     assert list(logged["step"]) == [10, 20]  # no step of the logger's own, every 50
-    training = trainings.read(tmp_path / "watched.jsonl")
-    assert (training.state(), training.step, training.started.layer) == ("ended", 20, "encoder.bert (BertModel)")
 
 
 def test_loggers_receive_the_measures(rows, tmp_path):

@@ -31,7 +31,6 @@ class Arm(_Data):
         values, runs: seed → its value, and the id of its run.
         mean, sd, median: of the values; `sd` has divisor n − 1 and is None below two values.
         low, high: 95 % interval of the mean (Student's t).
-        letters: arms of a part that share a letter do not differ significantly; "" with too few seeds.
         repeats: older runs of repeated seeds, which are not independent draws.
     """
 
@@ -44,7 +43,6 @@ class Arm(_Data):
     median: float | None
     low: float | None
     high: float | None
-    letters: str = ""
     excluded: list[Excluded] = []
     repeats: int = 0
 
@@ -63,7 +61,6 @@ class Comparison(_Data):
         paired: whether seeds are paired; then `n` counts pairs, and `unpaired` lists seeds without a partner. Otherwise `n`
             counts the arm's seeds and `n_baseline` the baseline's.
         p, p_holm: of the t-test (paired or Welch's), uncorrected and corrected over all tests of the table.
-        p_wilcoxon: of the signed-rank test, from six pairs on; not corrected and not used for the verdict.
         g, g_low, g_high: Hedges' g, in standard deviations of the differences (paired) or of the values.
         seeds_needed: seeds in each arm to detect a true difference of this size with 80 % power; None if 10,000 are not enough.
         detectable: the smallest difference that the current seeds would detect with 80 % power.
@@ -82,7 +79,6 @@ class Comparison(_Data):
     test: str = ""
     p: float | None = None
     p_holm: float | None = None
-    p_wilcoxon: float | None = None
     g: float | None = None
     g_low: float | None = None
     g_high: float | None = None
@@ -98,7 +94,6 @@ class Part(_Data):
     Attributes:
         metric: the compared metric; `scale` is its value for perfect predictions, 0 for errors and unbounded metrics.
         settings: shared by all runs of the part.
-        pairs_tested: number of pairs of arms tested for the letters, and corrected for by Holm's method.
         warnings: reasons against comparing these runs at all.
         notes: caveats.
     """
@@ -110,7 +105,6 @@ class Part(_Data):
     settings: dict[str, Any]
     arms: list[Arm]
     comparisons: list[Comparison]
-    pairs_tested: int
     warnings: list[str] = []
     notes: list[str] = []
 

@@ -135,7 +135,7 @@ def check(
     Args:
         points: (n, d), as for `baseline`.
         baseline: or its file.
-        fail_on: judged measures and their tolerances, in the measure's own units (None: its default); None: all but hubness.
+        fail_on: judged measures and their tolerances, in the measure's own units (None: its default); None: all but the rotated cosine.
         ids: n different ids; at least 40 rows of the baseline, and half of them, must have one of these. If one of the sets has fewer
             rows, 5 are enough, and are compared row by row only.
         same_rows: pair by row number: row k is the same text in both sets.

@@ -10,11 +10,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.metrics.copies import distinct_rows
 from isoviz.metrics.intervals import left_out
 from isoviz.metrics.moments import centre, eigenvalues, is_usable, unbiased_sums
-from isoviz.metrics.nearest import nearest
-from isoviz.metrics.sample import NEAREST, Sample
+from isoviz.metrics.sample import Sample
 from isoviz.metrics.spectrum import effective_rank_of
 from isoviz.readouts.cosines import overlap
 from isoviz.readouts.image import Image
@@ -72,7 +70,6 @@ MEASURES: Final = {
     "noise_floor": Measure(0.02, "two units of the second decimal, in which thresholds are written", low=-1, high=1),
     "uniformity": Measure(0.1, "a tenth of the mean of exp(−2‖x − y‖²)"),
     "rogue_share": Measure(0.05, "five percent of the variance"),
-    "hubness": Measure(1.0, "less than two samples of one population may differ by", judged=False),
     "mean_shift": Measure(0.1, "its square is one percent of the variance", distance=True),
     "covariance_distance": Measure(0.2, "every vector one tenth longer", distance=True),
     "row_cosine": Measure(0.01, "an angle of eight degrees between old and new", agreement=True, low=-1, high=1),
@@ -118,8 +115,7 @@ def measured(x: Matrix, codes: Codes) -> Measured:
         without["effective_rank"] = np.array([effective_rank_of(spectrum).value for spectrum in spectra][1:])
     if "rogue_share" in values:
         without["rogue_share"] = _rogue_shares(centred, codes)
-    if "hubness" in values:
-        without["hubness"] = _hubness(x, codes)
+    missing = {name: why for name, why in missing.items() if name in MEASURES}
     return Measured({name: value for name, value in values.items() if name in without}, without, missing)
 
 
@@ -158,21 +154,6 @@ def _rogue_shares(centred: Matrix, codes: Codes) -> Matrix:
     sums, count = member.T @ centred, len(centred) - member.sum(axis=0)[:, None]
     squares = (centred**2).sum(axis=0) - member.T @ centred**2 - sums**2 / count
     return np.asarray(squares.max(axis=1) / squares.sum(axis=1))
-
-
-def _hubness(x: Matrix, codes: Codes) -> Matrix:
-    """Neighbours without a group are the nearest of twice as many that are not in it. Copies of a row count once."""
-    groups, rows = int(codes.max()) + 1, distinct_rows(x)
-    x, codes = x[rows], codes[rows]
-    around = nearest(x, 2 * NEAREST).indices
-    found = []
-    for g in range(groups):
-        stays = codes[around] != g
-        stays &= stays.cumsum(axis=1) <= NEAREST
-        stays[codes == g] = False
-        apart = np.bincount(around[stays], minlength=len(x))[codes != g] - float(NEAREST)
-        found.append(np.mean(apart**3) / np.mean(apart**2) ** 1.5)
-    return np.array(found)
 
 
 def _scatters(a: Matrix, b: Matrix, codes: Codes) -> Iterator[tuple[int, Matrix]]:
