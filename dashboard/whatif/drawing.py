@@ -162,9 +162,9 @@ class View:
 
 
 def main_readouts(annotations: Annotations) -> list[ReadOut]:
-    """The most important read-outs: by cosine, for the most informative annotations of these rows."""
+    """The most important read-outs, for the most informative annotations of these rows."""
     need = annotations.needs[0]
-    return [one for one in applicable(annotations) if one.needs == need and not one.slug.endswith("_dot")][:_MAIN]
+    return [one for one in applicable(annotations) if one.needs == need][:_MAIN]
 
 
 def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full | None, full: Full | None) -> None:
