@@ -14,6 +14,6 @@ st.caption(
 
 with address.report_ignored("ruler"):
     first = menu.OWN_SET if vectors_form.has_set(PREFIX) else "demo/similarity"
-    key = set_choice.key_field(PREFIX, first, halves=True)
+    key = set_choice.key_field(PREFIX, first)
     if key is not None:
         panel.draw(key)

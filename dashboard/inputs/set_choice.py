@@ -17,13 +17,12 @@ LAYERS: Final = ("1", "2", "3", "4")
 
 
 @stable
-def key_field(prefix: str, first: str, *, halves: bool = False) -> str | None:
+def key_field(prefix: str, first: str) -> str | None:
     """The key of the vectors, once they exist.
 
     Args:
         prefix: prefix of the page's widget keys.
         first: the demo set of a first visit, or `menu.OWN_SET`.
-        halves: offer to cut texts without pairs in two.
     """
     titles = {title: slug for slug, title in demo_sets.TITLES.items()}
     set_column, layer_column = st.columns([3, 2], vertical_alignment="bottom")
@@ -49,17 +48,6 @@ def key_field(prefix: str, first: str, *, halves: bool = False) -> str | None:
     if own_set is None:
         return None
     model = _encoder_field(prefix) if own_set.kind == "texts" else ""
-    cut = (
-        halves
-        and own_set.kind == "texts"
-        and own_set.relation is None
-        and st.toggle(
-            "Cut each text in two",
-            key=prefix + "halves",
-            bind="query-params",
-            help="The two halves of a text then count as related, so that there are related pairs.",
-        )
-    )
     st.page_link(
         menu.EXPLORE,
         label="Look at them in Explore",
@@ -69,7 +57,7 @@ def key_field(prefix: str, first: str, *, halves: bool = False) -> str | None:
     if own_set.kind == "vectors":
         return own_set.key
     source = model_form.show_source(model) if model else None
-    return None if source is None else encoded(prefix, TextsRequest(own_set.key, source.name, halves=cut))
+    return None if source is None else encoded(prefix, TextsRequest(own_set.key, source.name))
 
 
 def _encoder_field(prefix: str) -> str:

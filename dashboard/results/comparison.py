@@ -47,7 +47,6 @@ HEADINGS: dict[str, str] = {
     "n": "n",
     "mean": "Mean",
     "interval": "95 % interval",
-    "letters": "Group",
     "p": "p",
     "p_holm": "p, corrected",
     "g": "Hedges' g",
@@ -200,9 +199,7 @@ def as_numbers(part: Part) -> pd.DataFrame:
     against = {comparison.arm: comparison for comparison in part.comparisons}
     lines = []
     for arm in part.arms:
-        line: dict[str, Any] = {"setting": arm.label} | arm.model_dump(
-            include={"mean", "sd", "median", "low", "high", "letters"}
-        )
+        line: dict[str, Any] = {"setting": arm.label} | arm.model_dump(include={"mean", "sd", "median", "low", "high"})
         line |= {"n": arm.n, "seeds": " · ".join(f"{seed}: {value!r}" for seed, value in arm.values.items())}
         if comparison := against.get(arm.label):
             line |= comparison.model_dump(exclude={"arm", "baseline", "low", "high", "n"})
@@ -219,7 +216,6 @@ def _line(arm: Arm, comparison: Comparison | None, scale: float) -> dict[str, An
         "n": arm.n,
         "mean": number(arm.mean, scale=scale) if arm.n else "",
         "interval": interval((arm.low, arm.high), scale).strip(),
-        "letters": arm.letters,
         "answer": "baseline" if arm.is_baseline else "",
     }
     if comparison is None:

@@ -112,8 +112,7 @@ def _show(part: Part, table: Table) -> None:
     print(f"\n{part.model} on {part.task}: {part.metric}")
     for warning in part.warnings:
         print(f"warning: {warning}")
-    lettered = any(arm.letters for arm in part.arms)
-    header = [table.by, "n", "mean ± sd", "95 % interval", "median", *(["group"] if lettered else []), "each seed"]
+    header = [table.by, "n", "mean ± sd", "95 % interval", "median", "each seed"]
     rows = []
     for arm in part.arms:
         spread = f" ± {wording.number(arm.sd, scale=part.scale)}" if arm.sd is not None else ""
@@ -122,13 +121,8 @@ def _show(part: Part, table: Table) -> None:
         )
         interval = f"[{low}, {high}]" if arm.low is not None else ""
         seeds = "  ".join(f"{seed}: {wording.number(value, scale=part.scale)}" for seed, value in arm.values.items())
-        letters = [arm.letters] if lettered else []
-        rows.append([arm.label, str(arm.n), f"{mean}{spread}", interval, median, *letters, seeds])
+        rows.append([arm.label, str(arm.n), f"{mean}{spread}", interval, median, seeds])
     print_table(header, rows)
-    if lettered:
-        print(
-            f"Group: settings that share a letter are not shown to differ (Holm's correction for {part.pairs_tested} pairs)."
-        )
     for comparison in part.comparisons:
         print(comparison.sentence)
     for arm in part.arms:

@@ -35,13 +35,11 @@ class TextsRequest:
         texts: the slug of a demo set, or the key of stored texts.
         model: see `isoviz.models.sources`.
         layer: layer whose tokens are averaged; None for the model's own sentence vectors, or its last layer if it has none.
-        halves: cut each text in two, which makes pairs (`isoviz.vectors.halves`).
     """
 
     texts: str
     model: str = MODEL
     layer: int | None = None
-    halves: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """JSON form, including the model's version: its commit on the hub, or its weights, tokenizer and modules."""
@@ -49,7 +47,6 @@ class TextsRequest:
         content: dict[str, Any] = {"weights": source.fingerprint, "reading": reading_files(source)}
         if source.revision is not None:  # known even before the download
             content = {"revision": source.revision}
-        content |= {"halves": True} if self.halves else {}
         return {"texts": self.texts, "model": self.model, "layer": self.layer, **content}
 
 
@@ -64,8 +61,6 @@ def compute(
     request: TextsRequest, report: Callable[[int, int, str], None]
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Facts and arrays of the vectors."""
-    from isoviz.vectors import halves
-
     if request.texts in demo_sets.TITLES:
         text_set: vectors.TextSet | VectorSet = demo_sets.read(request.texts)
     else:
@@ -73,12 +68,9 @@ def compute(
             text_set = vectors.load_any(request.texts)
         except KeyError:
             raise InputError("texts: these texts are no longer on this server", field="texts") from None
-    if request.halves:
-        text_set = halves.halved(text_set)
-    elif isinstance(text_set, vectors.TextSet) and (empty := text_set.n - (filled := text_set.without_empty()).n):
+    if isinstance(text_set, vectors.TextSet) and (empty := text_set.n - (filled := text_set.without_empty()).n):
         text_set = replace(filled, name=f"{text_set.name}, without {empty:,} empty texts")
-    facts = {"texts": request.texts, **({"related": halves.ASSUMES} if request.halves else {})}
-    return stored(encoded(text_set, request.model, request.layer, report, **facts))
+    return stored(encoded(text_set, request.model, request.layer, report, texts=request.texts))
 
 
 def encoded(
@@ -135,8 +127,7 @@ def encoded(
 
 def _work(job: Job) -> None:
     asked = job.request
-    request = TextsRequest(asked["texts"], asked["model"], asked["layer"], asked.get("halves", False))
-    job.publish(*compute(request, job.report))
+    job.publish(*compute(TextsRequest(asked["texts"], asked["model"], asked["layer"]), job.report))
 
 
 ENCODED: Final = JobKind(

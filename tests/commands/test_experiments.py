@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -52,22 +51,3 @@ def test_every_setup_gets_the_same_new_seeds(store: str, monkeypatch: pytest.Mon
     assert main(["runs", "add-seeds", "my sweep", "--count", "2", "--store", store]) == 0
     assert sorted(launched) == [("baseline", 2), ("baseline", 3), ("istar", 2), ("istar", 3)]
     assert "4 runs, seeds 2 to 3" in capsys.readouterr().err
-
-
-def test_the_queue_is_reordered(tmp_path: Path, capsys: Captured) -> None:
-    opened = Store(tmp_path / "queue")
-    a, b, c = opened.create([RunConfig(seed=seed) for seed in range(3)])
-
-    def queue(*arguments: str) -> list[list[str]]:
-        assert main(["runs", *arguments, "--store", opened.url, "--json"]) == 0
-        return [list(entry.values()) for entry in json.loads(capsys.readouterr().out)["queue"]]
-
-    assert queue("move", c, "first") == [[c, "normal"], [a, "normal"], [b, "normal"]]
-    assert queue("priority", b, "high") == [[b, "high"], [c, "normal"], [a, "normal"]]
-    assert main(["runs", "move", b, "last", "--store", opened.url]) == 0
-    assert capsys.readouterr().out.splitlines()[2] == f"3. {b}  normal priority"
-    opened.request_stop(a)
-    for arguments in (["priority", a, "low"], ["move", a, "up"]):
-        assert main(["runs", *arguments, "--store", opened.url]) == 2
-        assert "it is stopped, not waiting in the queue" in capsys.readouterr().err
-    opened.close()

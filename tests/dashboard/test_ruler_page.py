@@ -21,7 +21,7 @@ from isoviz.jobs.queue import JobState
 from isoviz.models import sources
 from isoviz.operations import jobs
 from isoviz.operations.jobs import RULER, SetRequest
-from isoviz.vectors import VectorSet, demo_sets, halves
+from isoviz.vectors import VectorSet, demo_sets
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import drawn, errors, texts
 from tests.dashboard.saved import saved
@@ -179,21 +179,6 @@ def test_sentences_that_cannot_be_read(open_page: OpenPage, monkeypatch: pytest.
     assert "all zeros" in errors(open_page("ruler", ruler_first="A cat sat.", ruler_second="A dog ran."))[0]
     long = "a" * (sentences.MOST_LETTERS + 1)
     assert "At most 1,000 characters (got 1,001)." in errors(open_page("ruler", ruler_first=long))
-
-
-def test_halves_of_own_texts_are_related_and_the_record_says_what_that_assumes(
-    open_page: OpenPage, jobs_here: list[str], offered: dict[str, Callable[[], bytes]]
-) -> None:
-    lines = [f"The {animal} number {row} sleeps in its house today." for row, animal in enumerate(["cat", "dog"] * 12)]
-    key = vectors.keep(vectors.from_texts(lines))
-    page = open_page("ruler", **OWN, ruler_either=key, ruler_model="demo/tiny-bert")
-    assert errors(page) == [] and "Related pairs are not known" in texts(page)
-    page.toggle(key="ruler_halves").set_value(True).run()
-    assert errors(page) == [] and jobs_here == ["encoded texts", "ruler"] * 2
-    ruler = Ruler.model_validate_json(offered["ruler.json"]())
-    assert ruler.relation == halves.ASSUMES and ruler.n == 48 and ruler.related is not None
-    assert ruler.model == "demo/tiny-bert" and ruler.cloud is not None
-    assert ruler.cloud["model_fingerprint"] == sources.resolve("demo/tiny-bert").fingerprint
 
 
 def test_a_viewer_sees_the_recorded_rulers_and_may_start_none(

@@ -133,7 +133,7 @@ def addresses(known: Known, folder: Path) -> st.SearchStrategy[Address]:
     }
     fields["ruler"] |= {
         f"ruler_{name}": nasty.near("Your own vectors or texts", "0.62", "90", "not known", "true", "A cat sat.")
-        for name in (*_OF_SETS, "halves", "cosine", "share", "precision", "known", "from", "first", "second")
+        for name in (*_OF_SETS, "cosine", "share", "precision", "known", "from", "first", "second")
     }
     fields["home"] |= {"preset": nasty.anything, "run": run}
     bases = {"explore": known.view, "whatif": {"run": known.trained}}

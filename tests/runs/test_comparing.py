@@ -62,7 +62,6 @@ def test_each_method_against_the_baseline_paired_by_seed_and_corrected():
     assert table.tests == 2
     assert (by_method["IsoBN"].verdict, by_method["I-STAR"].verdict) == ("not apart", "apart")
     assert by_method["I-STAR"].g_low > 1  # far from 0 in standard deviations
-    assert {arm.label.split()[0]: arm.letters for arm in part.arms} == {"I-STAR": "a", "Baseline": "b", "IsoBN": "b"}
 
 
 def test_sentences_read_as_answers():
@@ -175,7 +174,6 @@ def test_too_few_seeds_is_an_answer(seeds):
     (one,) = part.comparisons
     assert (one.verdict, one.p, one.seeds_needed) == ("too few seeds", None, None)
     assert one.sentence.endswith("not enough seeds to tell. Use at least 3 pairs, preferably 5.")
-    assert all(arm.letters == "" for arm in part.arms)
     assert compare([*runs(NONE[:seeds]), *runs(ISOBN[:seeds], "isobn")]).tests == 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,13 +14,10 @@ from isoviz.runs.comparisons import wording
 from isoviz.runs.comparisons.setups import METHOD, Factor, SideBySide, side_by_side
 from isoviz.runs.comparisons.table import Arm, Comparison, Excluded, Part, Table
 from isoviz.runs.rows import RunRow
-from isoviz.statistics import groups, intervals, mean_sd, power, two_samples
+from isoviz.statistics import intervals, mean_sd, power, two_samples
 from isoviz.tasks.metrics import METRICS
 
 ALPHA = 0.05
-MOST_LETTERS = 30
-"""Maximum number of arms with letters: with more pairs to correct for, no difference is significant and letters are
-unreadable."""
 
 
 def compare(
@@ -75,11 +71,8 @@ def compare(
     for (part, arm, base), *p in zip(pairs, p_values, adjusted, strict=True):
         compared = _comparison(arm, base, factor.pairs, (p[0], p[1]), tests, alpha, part.scale)
         comparisons.setdefault(id(part), []).append(compared)
-    lettered = [
-        _lettered(part, factor.pairs, alpha).model_copy(update={"comparisons": comparisons.get(id(part), [])})
-        for part in parts
-    ]
-    return Table(by=by, alpha=alpha, tests=tests, parts=lettered)
+    compared_parts = [part.model_copy(update={"comparisons": comparisons.get(id(part), [])}) for part in parts]
+    return Table(by=by, alpha=alpha, tests=tests, parts=compared_parts)
 
 
 def _scored(
@@ -108,7 +101,6 @@ def _scored(
         settings=part.settings,
         arms=arms,
         comparisons=[],
-        pairs_tested=0,
         warnings=_warnings(part.rows, started),
         notes=_notes(part.rows, started),
     )
@@ -299,17 +291,3 @@ def _comparison(
         arm=arm.label, baseline=base.label, paired=paired, n=n, n_baseline=n_baseline, sentence="", **fields
     )
     return comparison.model_copy(update={"sentence": wording.sentence(comparison, tests, scale)})
-
-
-def _lettered(part: Part, paired: bool, alpha: float) -> Part:
-    """Add the letters shared by settings that do not differ significantly."""
-    lettered = [arm for arm in part.arms if arm.n >= wording.ENOUGH]
-    if not 2 <= len(lettered) <= MOST_LETTERS:
-        return part
-    pairs = list(itertools.combinations(range(len(lettered)), 2))
-    p = [_p(lettered[first], lettered[second], paired) for first, second in pairs]
-    apart = [pair for pair, q in zip(pairs, two_samples.holm(p), strict=True) if q < alpha]
-    order = sorted(range(len(lettered)), key=lambda number: -(lettered[number].mean or 0.0))
-    letters = dict(zip((arm.label for arm in lettered), groups.letters(len(lettered), apart, order), strict=True))
-    arms = [arm.model_copy(update={"letters": letters.get(arm.label, "")}) for arm in part.arms]
-    return part.model_copy(update={"arms": arms, "pairs_tested": sum(not math.isnan(value) for value in p)})

@@ -31,7 +31,6 @@ class Arm(_Data):
         values, runs: seed → its value, and the id of its run.
         mean, sd, median: of the values; `sd` has divisor n − 1 and is None below two values.
         low, high: 95 % interval of the mean (Student's t).
-        letters: arms of a part that share a letter do not differ significantly; "" with too few seeds.
         repeats: older runs of repeated seeds, which are not independent draws.
     """
 
@@ -44,7 +43,6 @@ class Arm(_Data):
     median: float | None
     low: float | None
     high: float | None
-    letters: str = ""
     excluded: list[Excluded] = []
     repeats: int = 0
 
@@ -98,7 +96,6 @@ class Part(_Data):
     Attributes:
         metric: the compared metric; `scale` is its value for perfect predictions, 0 for errors and unbounded metrics.
         settings: shared by all runs of the part.
-        pairs_tested: number of pairs of arms tested for the letters, and corrected for by Holm's method.
         warnings: reasons against comparing these runs at all.
         notes: caveats.
     """
@@ -110,7 +107,6 @@ class Part(_Data):
     settings: dict[str, Any]
     arms: list[Arm]
     comparisons: list[Comparison]
-    pairs_tested: int
     warnings: list[str] = []
     notes: list[str] = []
 

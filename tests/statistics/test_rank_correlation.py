@@ -1,33 +1,12 @@
-"""Letters of settings that do not differ, and rank correlations that do not mix tasks."""
+"""Rank correlations that do not mix tasks."""
 
 from __future__ import annotations
-
-import itertools
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from isoviz.statistics.groups import letter, letters
 from isoviz.statistics.rank_correlation import RESAMPLES, rank_correlation
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_two_share_a_letter_exactly_if_they_do_not_differ(seed):
-    rng = np.random.default_rng(seed)
-    pairs = list(itertools.combinations(range(7), 2))
-    apart = [pair for pair in pairs if rng.random() < 0.4]
-    assigned = letters(7, apart, order=rng.permutation(7).tolist())
-    for one, two in pairs:
-        assert bool(set(assigned[one]) & set(assigned[two])) == ((one, two) not in apart)
-    assert all(assigned)
-
-
-def test_letters_begin_with_the_first_in_order():
-    assert letters(3, [(0, 1), (0, 2), (1, 2)], order=[2, 0, 1]) == ["b", "c", "a"]
-    assert letters(3, []) == ["a", "a", "a"]
-    assert letters(3, [(0, 2)]) == ["a", "ab", "b"]
-    assert [letter(number) for number in (0, 25, 26)] == ["a", "z", "a1"]
 
 
 @pytest.mark.parametrize("size", [5, 12])
