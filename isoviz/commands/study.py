@@ -8,7 +8,6 @@ from typing import Annotated, Final, Literal
 from isoviz import input_validation, studies
 from isoviz.commands.options import Quiet, StoreOption
 from isoviz.commands.output import Answer
-from isoviz.errors import InputError
 from isoviz.operations.operation import argument
 from isoviz.studies import Inputs, Result
 from isoviz.studies.inputs import SETTINGS
@@ -57,7 +56,6 @@ def run(
     learning_rate: Annotated[
         float | None, argument("peak learning rate of a run", "RATE", option="--lr", section=OF_YOUR_OWN)
     ] = None,
-    fresh: Annotated[bool, argument("run again even what the store already has")] = False,
     quiet: Quiet = False,
     store: StoreOption = None,
 ) -> Answer:
@@ -71,9 +69,7 @@ def run(
         input_validation.new_folder(out, "out") if out else None
     )  # first, so that an invalid one is reported at once
     if isinstance(study, TrainedStudy):
-        result = _train(study, inputs, scale, fresh, quiet, store)
-    elif fresh:
-        raise InputError(f"fresh: '{study.slug}' has no runs; it is computed anew each time", field="fresh")
+        result = _train(study, inputs, scale, quiet, store)
     else:
         assert isinstance(study, ComputedStudy)
         result = study.run(scale, _reporter(), inputs)
@@ -89,9 +85,7 @@ def run(
 ACTIONS: Final = {"list": list_studies, "run": run}
 
 
-def _train(
-    study: TrainedStudy, inputs: Inputs, scale: str, fresh: bool, quiet: bool, store_option: str | None
-) -> Result:
+def _train(study: TrainedStudy, inputs: Inputs, scale: str, quiet: bool, store_option: str | None) -> Result:
     """Execute missing runs as one experiment, and compute the result from all."""
     configs = study.configs(scale, inputs)
     from isoviz.access.service import of_command_line
@@ -102,17 +96,14 @@ def _train(
 
     store = Store(store_option)
     mark_lost(store)
-    there = [] if fresh else records.read(store, configs)
-    wanted = records.missing(configs, there)
+    wanted = records.missing(configs, records.read(store, configs))
     print(f"{len(wanted)} of {len(configs)} runs to carry out", file=sys.stderr)
-    rows = []
     if wanted:
         train.fetch_models(wanted)
         train.check_weights(wanted)
         service = of_command_line(store)
-        rows = train.launch_and_execute(store, service, wanted, f"{study.slug} {scale}", quiet=quiet)
-    since = rows[0].id if fresh and rows else ""
-    found = records.read(store, configs, since=since)
+        train.launch_and_execute(store, service, wanted, f"{study.slug} {scale}", quiet=quiet)
+    found = records.read(store, configs)
     if study.profiles:
         found = layer_profiles.complete(store, found, _reporter())
     return study.draw(found, scale, inputs)

@@ -18,7 +18,6 @@ from tests.tiny import TinyModels, write_cola
 
 OWN = "train --task own --text a --label b"
 TRANSFORM = "transform --chain zca --in {box}/dev.npy --out {box}/after.npy --fit-on {box}/train.npy"
-EXPORT = "export --fit-on {box}/train.npy --chain zca"
 MEASURE = "measure --model {model} --task glue/cola --data {box}/cola"
 
 LINES = {
@@ -95,7 +94,6 @@ LINES = {
     "study run istar-figure-2 --model demo/tiny-bert": "--model: 'istar-figure-2' does not take this",
     "study run isobn-figures --data {box}/file": "--data: expected TASK=DIR",
     "study run istar-figure-22": "did you mean 'istar-figure-2'?",
-    "study run istar-figure-2 --fresh": "--fresh: 'istar-figure-2' has no runs",
     "study run istar-figure-2 --scale huge": "--scale: input should be 'quick' or 'full'",
     "study": "ACTION",
     f"{TRANSFORM} --chain language_removal": "--groups: ",
@@ -111,11 +109,6 @@ LINES = {
     f"{TRANSFORM} --out after.csv": "--out: must end in .npy, got 'after.csv'",
     f"{TRANSFORM} --fit-on {{box}}/narrow.npy": "narrow.npy' has 3 dimensions",
     f"{TRANSFORM} --in {{box}}/holes.npy": "--in: row 5, dimension 3: the number is NaN",
-    f"{EXPORT} --chain mean_removal --out a.zip": "--chain: mean_removal is not affine",
-    f"{EXPORT} --out folder": "--model: name the model that encoded these vectors",
-    f"{EXPORT} --out a.zip --prompt query": "--prompt: only with --model",
-    f"{EXPORT} --out a.zip --run x": "--fit-on: give either --fit-on or --run",
-    f"{EXPORT} --model demo/tiny-bert --out folder": "fitted on 8 dimensions, 'demo/tiny-bert' gives",
     "links renew runnr": "did you mean 'runner'?",
     "app --port 99999": "--port: input should be less than or equal to 65535",
     "app --port 48777 --open {box}/absent.npy": "--open: no file",
@@ -192,6 +185,6 @@ def test_one_line_and_exit_code_2(
     assert (code, out) == (2, "")
     *notes, last = err.splitlines()
     assert last.startswith("isoviz: ") and LINES[line] in last
-    assert not notes or line.startswith("export")
+    assert not notes
     assert not (tmp_path / "untouched" / "isoviz.db").exists() or line.startswith("links") or "run:" in line
     assert not list(box.glob("*.partial")) and not (box / "after.npy").exists()

@@ -109,21 +109,6 @@ def test_a_reader_that_has_enough_ends_the_command(tmp_path):
     assert process.returncode == 141
 
 
-@pytest.mark.parametrize(
-    ("typed", "completed"),
-    [(["mea"], {"measure"}), (["measure", "--embe"], {"--embeddings"}), (["runs", "li"], {"list"})],
-)
-def test_bash_completes_verbs_options_and_actions(
-    capsys: pytest.CaptureFixture[str], typed: list[str], completed: set[str]
-) -> None:
-    with pytest.raises(SystemExit, match="0"):
-        main(["--completion", "bash"])
-    words = " ".join(["isoviz", *typed])
-    script = f'{capsys.readouterr().out}\nCOMP_WORDS=({words}) COMP_CWORD={len(typed)}\n_shtab_isoviz\necho "${{COMPREPLY[@]}}"'
-    replies = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout
-    assert set(replies.split()) == completed
-
-
 def test_a_pipe_that_breaks_elsewhere_is_a_bug_and_keeps_its_traceback(monkeypatch, capfd):
     def broken(_: object) -> int:
         raise BrokenPipeError

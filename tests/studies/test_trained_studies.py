@@ -245,7 +245,7 @@ def test_a_run_of_the_same_configuration_is_used_again(tmp_path):
     inputs = Inputs.read(tasks=["demo/acceptability"], seeds=[0])
     planned = istar.FIGURE_3.configs("quick", inputs)
     assert records.read(store, planned) == [] and records.missing(planned, []) == planned
-    old = made_up.finish(store, planned[0], 0.7, 0.2)
+    made_up.finish(store, planned[0], 0.7, 0.2)
     new = made_up.finish(store, planned[0].model_copy(update={"threads": 7, "checkpoint_minutes": 1.0}), 0.71, 0.2)
     made_up.fail(store, planned[0])
     made_up.fail(store, planned[1])
@@ -256,7 +256,6 @@ def test_a_run_of_the_same_configuration_is_used_again(tmp_path):
         (True, "finished"), (False, "failed"), (False, "queued"),
     ]  # fmt: skip
     assert records.missing(planned, matched) == [planned[1], *planned[3:]]
-    assert [run.row.id for run in records.read(store, planned[:1], since=new)] == [new] != [old]
     assert matched[0].started is not None and matched[0].number("accuracy") == 0.71
 
 
