@@ -124,7 +124,7 @@ def fit(request: TransformRequest, progress: Progress = lambda *_: None) -> Fitt
         "chain": chains.write(steps),
         "in": {"file": input, "n": points.shape[0], "d": points.shape[1]},
         "fit_on": {"file": fit_on or input, "n": fitted.shape[0]},
-        "counts": [{"transform": step.slug, **transform_step.state()["spec"]["counts"]} for step, transform_step in
+        "counts": [{"transform": step.slug, **transform_step.learnt.counts} for step, transform_step in
                    zip(steps, transform.steps, strict=True)],
         "notes": notes,
         "affine": transform.affine() is not None,

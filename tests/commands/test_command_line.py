@@ -64,7 +64,6 @@ def test_train_gives_one_json_document_and_the_store_agrees(small, tmp_path, her
     assert isotropy["isoscore_star_cloud"]["zeta"] == 0.2
     assert runs[0]["collapsed"] is None or runs[0]["collapsed"] == "predicts one class"
     assert runs[0]["baselines"]["majority"] is not None
-    assert document["summary"][0]["seeds"] == [0, 1]
     assert set(runs[0]["timing"]) >= {"train_seconds", "seconds_per_epoch", "samples_per_second", "startup_seconds"}
 
     listed = json.loads(here("runs", "list", "--store", store, "--json"))["runs"]
