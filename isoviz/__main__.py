@@ -32,7 +32,6 @@ _VERBS: Final = {
     "runs": "list, show, stop, resume, delete, export or cite runs, save a model, or add seeds to an experiment",
     "worker": "train queued runs of a store one after another, on any machine that can reach it",
     "compare": "which encoder ranks higher on your questions? Or do these runs differ?",
-    "report": "write an experiment's tables, tests and figures to one file",
     "study": "list the papers' figures and tables, or compute one",
     "lessons": "write the playground and the lessons as one HTML file, or check your own lessons",
     "page": "write a page without a server that takes your vectors, as one HTML file",
@@ -149,7 +148,7 @@ def _extra(words: Sequence[str], package: str) -> str:
         return "ray"
     if package in ("faiss", "h5py"):
         return "formats"
-    return {"app": "app", "report": "app", "freeze": "app", "mcp": "mcp"}.get(words[0] if words else "", "train")
+    return {"app": "app", "freeze": "app", "mcp": "mcp"}.get(words[0] if words else "", "train")
 
 
 def _say(message: str) -> None:

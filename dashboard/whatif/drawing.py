@@ -21,7 +21,6 @@ from dashboard.server import arrays
 from dashboard.shared import downloads, explanations, exported, map_figure, tables, theme, wording
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.exported import ExportedTable
-from dashboard.streamlit_private import TabContainer
 from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX
 from isoviz import metrics
@@ -107,7 +106,6 @@ class View:
         summary, numbers, table: placeholders, updated as results arrive: the effect in sentences, the table of measures, and that of
             read-outs.
         figures, slow, below: containers, filled once: for EV_k, for the pictures that follow the slow numbers, and for exports.
-        tabs: containers by title.
     """
 
     engine: WhatIf
@@ -118,7 +116,6 @@ class View:
     table: DeltaGenerator
     figures: DeltaGenerator
     slow: DeltaGenerator
-    tabs: Mapping[str, TabContainer]
     below: DeltaGenerator
 
     @property

@@ -89,8 +89,6 @@ LINES = {
     "worker --cpus 2": "--cpus: only with --ray",
     "compare nothing": "no run and no experiment 'nothing'",
     "compare sweep --by epochs": "--by: all of these runs have the same epochs",
-    "report other": "no experiment 'other'",
-    "report sweep --out report.pdf": "--out: expected a name that ends in .html",
     "study run istar-figure-2 --model demo/tiny-bert": "--model: 'istar-figure-2' does not take this",
     "study run isobn-figures --data {box}/file": "--data: expected TASK=DIR",
     "study run istar-figure-22": "did you mean 'istar-figure-2'?",
@@ -124,7 +122,7 @@ LINES = {
     "fly": "invalid choice: 'fly'",
     "": "VERB",
 }
-IN_STORE = ("runs", "compare", "report", "worker")
+IN_STORE = ("runs", "compare", "worker")
 
 
 @pytest.fixture(scope="module")

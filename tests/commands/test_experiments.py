@@ -29,14 +29,6 @@ def store(tmp_path: Path) -> str:
     return str(tmp_path / "store")
 
 
-def test_a_report_is_written_to_one_file(store: str, tmp_path: Path, capfd: Captured) -> None:
-    out = tmp_path / "report.html"
-    assert main(["report", "my sweep", "--store", store, "--out", str(out)]) == 0
-    assert capfd.readouterr().out.startswith(f"{out}: ")
-    text = out.read_text()
-    assert "Do these methods differ?" in text and "4 runs (4 finished)" in text
-
-
 def test_every_setup_gets_the_same_new_seeds(store: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     launched: list[tuple[str, int]] = []
 

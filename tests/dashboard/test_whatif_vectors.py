@@ -1,4 +1,4 @@
-"""What-if without a run: a set that is there, its verdicts and curve, and what it says; the sentences and figures without the page."""
+"""What-if without a run: a set that is there, its verdicts, and what it says; the sentences and figures without the page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.components.lab import source as lab
 from dashboard.shared import menu
-from dashboard.whatif import curves, drawing, panel, sentences
+from dashboard.whatif import drawing, sentences
 from isoviz import vectors
 from isoviz.access.service import Service
 from isoviz.readouts import CATALOGUE, Comparison, cosines, division
@@ -29,7 +29,6 @@ from isoviz.tables.kinds.page import START
 from isoviz.vectors import VectorSet
 from isoviz.vectors.sets import STORE, stored
 from isoviz.whatif import chains
-from isoviz.whatif.curves import CurvePoint
 from isoviz.whatif.engine import Answer, Full, WhatIf
 from isoviz.whatif.scheduler import SCHEDULER
 from tests.dashboard.conftest import Offered, OpenPage
@@ -54,20 +53,19 @@ def stored_set(n: int = 90, **columns: object) -> str:
 
 
 def opened(open_page: OpenPage, key: str, **query: str) -> AppTest:
-    """The page with the curve's tab open."""
-    return open_page("whatif", **menu.WHATIF_OWN, whatif_either=key, whatif_tab=panel.CURVE, **query)
+    """The page on a stored set."""
+    return open_page("whatif", **menu.WHATIF_OWN, whatif_either=key, **query)
 
 
-def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
+def test_a_kept_set_its_numbers_and_verdicts(open_page: OpenPage) -> None:
     key = stored_set()
-    page = opened(open_page, key, chain="zca:strength=0.5", whatif_readout="k-NN accuracy")
+    page = opened(open_page, key, chain="zca:strength=0.5")
     assert errors(page) == []
     shown = texts(page)
     assert "Transforms are fitted on 30 rows; the numbers are of 30 others." in shown
-    assert "held back" not in shown and "too small to hold rows back" in shown  # all of them are cross-validated
+    assert "held back" not in shown  # all of them are cross-validated
     assert "Cross-validated over all 90 labelled rows: Linear probe" in shown
     assert "The smallest difference that 90 rows can show is 0.067" in shown
-    assert "Best on these 30 rows: ZCA whitening: strength s" in shown
     engine = WhatIf(divide(vectors.load(key)))
     answer = engine.answer(chains.read("zca:strength=0.5"))
     (score,) = re.findall(r"^\| IsoScore \| \S+ \| (\S+) \|", shown, re.MULTILINE)
@@ -82,13 +80,6 @@ def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
     assert "Search: needs queries." in shown and "Similarity: needs scored pairs." in shown
     fields = {field.key for field in page.get("file_uploader")}
     assert fields >= {"whatif_add.queries", "whatif_add.pairs"} and "whatif_add.labels" not in fields
-
-    use = page.button(key="whatif_use_best")
-    value = float(use.label.removeprefix("Use "))
-    if value != 0.5:
-        use.click().run()
-        assert errors(page) == [] and chains.read(page.query_params["chain"])[0].params.strength == value
-    assert page.button(key="whatif_use_best").disabled
 
 
 def test_a_verdict_known_at_once_has_its_button_once(open_page: OpenPage) -> None:
@@ -137,9 +128,6 @@ def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage, of
     page.query_params["whatif_either"] = stored_set()  # of the same name, and with the same chain
     page.run()
     assert "Prepare files" in labels() and "Matrix (numpy)" not in labels()
-    page.query_params["chain"] = "none"
-    page.run()
-    assert errors(page) == [] and "No step of this chain has a numeric parameter." in texts(page)
 
 
 def test_another_encoder_by_a_map(open_page: OpenPage, offered: Offered, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +172,7 @@ def test_the_check_on_the_held_back_rows_is_the_verdict_everywhere(
     open_page: OpenPage, offered: Offered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(division, "CROSSED", 50)
-    page = opened(open_page, stored_set(), chain="zca:strength=0.5", whatif_readout="k-NN accuracy")
+    page = opened(open_page, stored_set(), chain="zca:strength=0.5")
     assert "30 rows are held back." in texts(page) and "Cross-validated" not in texts(page)
     next(button for button in page.button if button.label == "Prepare files").click().run()
     assert "held-back" not in readme(offered)
@@ -239,20 +227,6 @@ def test_words_for_a_small_set() -> None:
     assert "Significantly higher on these 60 rows; another fit of the transform may differ." in sentences.crossed(
         changed("probe", 0.1, 0.2, 60)
     )
-
-
-def test_a_curve_has_intervals_around_its_values_and_a_line_for_no_transform() -> None:
-    points = [
-        CurvePoint(0.0, 0.5, Difference(0.0, 0.0, 0.0, 60, 1_000), 0.2, 0.1, 0.3),
-        CurvePoint(0.5, 0.7, Difference(0.2, 0.1, 0.4, 60, 1_000), None, None, None),
-        CurvePoint(1.0, None, Difference(None, None, None, 60, 0), 0.4, 0.3, 0.5),
-    ]
-    figure = curves.picture(points, "strength s", "nDCG", 0.5)
-    readout, isoscore, none = figure.data
-    assert list(readout.y) == [0.5, 0.7, None] and list(readout.x) == ["0", "0.5", "1"]
-    assert readout.error_y.array[1] == pytest.approx(0.2) and readout.error_y.arrayminus[1] == pytest.approx(0.1)
-    assert list(readout.marker.size) == [7, 11, 7]
-    assert list(isoscore.y) == [0.2, None, 0.4] and set(none.y) == {0.5}
 
 
 def test_cosines_are_drawn_as_shares() -> None:
@@ -322,11 +296,10 @@ def test_a_verdict_names_what_the_chain_does(chain: str, verb: str) -> None:
     assert advice(changed("spearman_cosine", -0.06, -0.01), chain=chain) == f"do not {verb}"
 
 
-def test_labels_that_arrive_are_judged_and_move_the_curve(open_page: OpenPage) -> None:
+def test_labels_that_arrive_are_judged(open_page: OpenPage) -> None:
     points = RNG.normal(size=(90, 8))
     key = vectors.keep(VectorSet(points, pd.DataFrame({"text": [f"t{row}" for row in range(90)]}), name="made"))
     page = opened(open_page, key, chain="zca:strength=0.5")
-    assert page.selectbox(key="whatif_readout").value == "Cosine, random pairs"
     content = "label\n" + "\n".join("no" if row % 2 else "yes" for row in range(90))
     page.file_uploader(key="whatif_add.labels").set_value([("labels.csv", content.encode(), "text/csv")])
     page.run()
@@ -334,18 +307,15 @@ def test_labels_that_arrive_are_judged_and_move_the_curve(open_page: OpenPage) -
     labelled = vectors.load(page.query_params["whatif_either"])
     assert labelled.columns["label"].tolist()[:3] == ["yes", "no", "yes"] and labelled.key != key
     np.testing.assert_array_equal(labelled.points, points)
-    assert page.selectbox(key="whatif_readout").value == "k-NN accuracy"
     assert "Classifier: needs labels" not in texts(page)
 
-    page.selectbox(key="whatif_readout").set_value("Silhouette").run()
     pairs = "left,right,score\n" + "\n".join(f"{row},{row + 1},{row % 5}" for row in range(1, 90))
     page.file_uploader(key="whatif_add.pairs").set_value([("pairs.csv", pairs.encode(), "text/csv")])
     page.run()
     assert errors(page) == [] and "Similarity: needs" not in texts(page)
-    assert page.selectbox(key="whatif_readout").value == "Spearman, cosine"  # the newest relation is answered
     shown = texts(page)
     assert "Judged by scored pairs, with labels in the table below. Spearman, cosine" in shown
-    assert "Cross-validated over all 90 labelled rows: k-NN" not in shown and "too small to hold rows back" not in shown
+    assert "Cross-validated over all 90 labelled rows: k-NN" not in shown
 
 
 def test_texts_wait_for_an_encoder_and_are_not_asked_for_again(open_page: OpenPage) -> None:
