@@ -11,7 +11,6 @@ from isoviz.commands.output import Answer
 from isoviz.operations.operation import argument
 from isoviz.studies import Inputs, Result
 from isoviz.studies.inputs import SETTINGS
-from isoviz.studies.result import Panel
 from isoviz.studies.study import ComputedStudy, Progress, TrainedStudy
 
 OF_YOUR_OWN: Final = (
@@ -129,18 +128,15 @@ def notes_of(result: Result) -> list[str]:
 
 
 def as_text(result: Result) -> str:
-    """A result as text: its tables, or the data of its panels if it has none, the published numbers and the notes."""
+    """A result as text: its tables, the published numbers and the notes."""
     lines = [result.title]
-    for figure in result.figures if not result.tables else ():
-        for panel in figure.panels:
-            lines += _of_panel(panel)
     for table in result.tables:
         cells = [table.header, *table.lines()]
         widths = [max(len(line[column]) for line in cells) for column in range(len(table.header))]
         lines += ["", table.title]
         lines += ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells]
         lines += [f"note: {note}" for note in table.notes]
-    if result.tables and result.figures:
+    if result.figures:
         lines.append(f"\n{', '.join(figure.place for figure in result.figures)}: what they draw is in --json and --out")
     lines.append("")
     for number in result.published:
@@ -154,14 +150,3 @@ def as_text(result: Result) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
     lines.append(f"scale {record.scale}, seed {record.seed}, {record.seconds:.1f} s, {versions}")
     return "\n".join(lines)
-
-
-def _of_panel(panel: Panel) -> list[str]:
-    """The numbers of its traces, with the lengths of their error bars."""
-    lines = [f"\n{panel.title}"] if panel.title else []
-    for trace in panel.traces:
-        lines.append(f"\n{trace['name']}")
-        spreads = trace.get("error_y", {}).get("array") or [None] * len(trace["x"])
-        for x, y, spread in zip(trace["x"], trace["y"], spreads, strict=True):
-            lines.append(f"  {x:>10,g}  {y:.4f}" + ("" if spread is None else f" ± {spread:.4f}"))
-    return lines + panel.references
