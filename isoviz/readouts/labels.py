@@ -1,4 +1,4 @@
-"""How well vectors separate labels: nearest neighbours, a linear probe, clusters."""
+"""How well vectors separate labels: nearest neighbours, a linear probe."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isoviz.metrics.sample import Sample
 from isoviz.readouts.image import ROUNDING, Image, among_largest
-from isoviz.statistics.paired_bootstrap import Mean, MutualInformation, Statistic
+from isoviz.statistics.paired_bootstrap import Mean, Statistic
 
 NEIGHBOURS: Final = 10
 FOLDS: Final = 5
@@ -76,17 +76,6 @@ def finished(stages: Generator[None, None, Result]) -> Result:
         except StopIteration as end:
             result: Result = end.value
             return result
-
-
-def clusters(image: Image, labels: NDArray[np.int64]) -> Statistic:
-    """k-means on vectors of length 1, with one cluster per label and four starts (seed 0); one cluster if all are equal."""
-    from sklearn.cluster import KMeans
-
-    classes, codes = np.unique(labels, return_inverse=True)
-    if np.ptp(image.unit, axis=0).max() <= ROUNDING:  # k-means would divide what rounding leaves
-        return MutualInformation(codes, np.zeros_like(codes))
-    clusters_of_rows = KMeans(len(classes), n_init=4, random_state=0).fit_predict(image.unit)
-    return MutualInformation(codes, clusters_of_rows)
 
 
 def folds(labels: NDArray[np.int64], most: int = FOLDS) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:

@@ -67,7 +67,6 @@ CATALOGUE: Final[dict[str, ReadOut]] = {
         ReadOut("recall100_cosine", "Recall@100, cosine", "queries", "queries", "Share of the relevant documents among the first 100."),
         ReadOut("knn", "k-NN accuracy", "labels", "rows", "Share of rows whose nearest other rows by cosine mostly have the same label."),
         ReadOut("probe", "Linear probe", "labels", "rows", "Accuracy of a tuned logistic regression, 5-fold cross-validated.", slow=True),
-        ReadOut("nmi", "k-means NMI", "labels", "rows", "How well k-means recovers the labels: normalised mutual information.", slow=True),
         ReadOut("frozen", "Frozen head", "head", "validation rows", "The run's own output layer, unchanged, on the transformed rows."),
         ReadOut(
             "refitted",
@@ -172,8 +171,6 @@ def _labels(image: Image, annotations: Annotations, slugs: set[str]) -> dict[str
         statistics["knn"] = labels.neighbours(labelled, codes)
     if "probe" in slugs:
         statistics["probe"] = labels.probe(labelled, codes)
-    if "nmi" in slugs:
-        statistics["nmi"] = labels.clusters(labelled, codes)
     return statistics
 
 

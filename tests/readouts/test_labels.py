@@ -41,7 +41,6 @@ def test_rounding_is_not_fitted() -> None:
     assert (labels.linear_head(points, codes, points, "classification") == 1).all()
     assert labels.linear_head(points, 1.0 * codes, points, "regression") == pytest.approx(2 / 3)
     assert labels.probe(Image(points), codes).value == pytest.approx(2 / 3)
-    assert labels.clusters(Image(points), codes).value == 0.0
 
 
 @pytest.mark.parametrize(("rows", "classes"), [(10, 2), (20, 5), (33, 6), (60, 12)])
@@ -82,12 +81,6 @@ def test_the_probe_chooses_its_penalty() -> None:
     assert accuracy > default.mean() - 0.02
     many = np.repeat([0, 1, 2, 3], [30, 20, 2, 1])
     assert labels.probe(Image(latent[:53, :8]), many).value is not None  # labels too rare for inner folds
-
-
-def test_clusters_match_separated_labels_only() -> None:
-    apart = np.eye(6)[LABELS] + 0.01 * POINTS
-    assert labels.clusters(Image(apart), LABELS).value == pytest.approx(1.0)
-    assert labels.clusters(Image(np.random.default_rng(2).normal(size=(90, 6))), LABELS).value < 0.2
 
 
 def test_cross_fitting_shows_no_row_to_what_reads_it() -> None:

@@ -60,7 +60,7 @@ def test_what_follows_has_intervals_and_what_comes_at_once() -> None:
         engine.answer(steps, build=False)
     full = _run(engine.stages(steps))
     slugs = [comparison.readout.slug for comparison in full.comparisons]
-    assert sorted(slugs) == ["knn", "nearest", "nmi", "noise_floor", "probe", "random_pairs"]
+    assert sorted(slugs) == ["knn", "nearest", "noise_floor", "probe", "random_pairs"]
     for one in full.comparisons:
         assert one.difference.low is not None and one.difference.low <= one.difference.value <= one.difference.high
     # whitening makes the narrow direction that holds the label as wide as the others
