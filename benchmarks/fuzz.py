@@ -1,8 +1,8 @@
-"""Bad input by the thousand: command lines, addresses, files and model folders. None may end in a traceback or an exception box.
+"""Bad input by the thousand: command lines, addresses and files. None may end in a traceback or an exception box.
 
-Run: python benchmarks/fuzz.py [cli addresses files models stores server] [--count N] [--seed N] [--seconds N]
+Run: python benchmarks/fuzz.py [cli addresses files server] [--count N] [--seed N] [--seconds N]
 
-The first five are answered in this process. `server` opens addresses in a real server, with a runner's link, over folders that hold
+The first three are answered in this process. `server` opens addresses in a real server, with a runner's link, over folders that hold
 damaged files and small files that are large inside; it counts exception boxes and tracebacks in the server's log, and its memory is
 the server's. For the others it counts tracebacks, exception boxes and refusals that are not one line of at most 300 characters.
 Each row ends with the process's memory now and after the first inputs. Every change outside the temporary folder counts as a fault,
@@ -29,7 +29,7 @@ from typing import Any
 import _writes
 from _report import ROOT
 
-COUNTS = {"cli": 2000, "addresses": 2000, "files": 500, "models": 300, "stores": 1000, "server": 2000}
+COUNTS = {"cli": 2000, "addresses": 2000, "files": 500, "server": 2000}
 MOST_GROWTH_MB = 300
 _WARM_UP = 40
 """Inputs until every library is loaded."""
@@ -73,9 +73,8 @@ def _measure(kind: str, options: argparse.Namespace, root: Path, outside: set[st
     from hypothesis import strategies as st
 
     from isoviz import allowed_paths
-    from tests.fuzzing import addresses, command_line, files, models, stores, untouched
+    from tests.fuzzing import addresses, command_line, files, untouched
     from tests.fuzzing.collecting import collect
-    from tests.tiny import TinyModels
 
     allowed_paths.restrict_to(None)  # the pages that were opened before restrict this process
     box = root / f"box-{kind}"
@@ -96,15 +95,9 @@ def _measure(kind: str, options: argparse.Namespace, root: Path, outside: set[st
                 known = addresses.fill(root / "home")
             check, number = stack.enter_context(_served(root, outside))
             strategy, process = addresses.addresses(known, box), psutil.Process(number)
-        elif kind == "files":
+        else:
             strategy = st.tuples(files.damaged(), files.columns)
             check = lambda case: files.check(case, drawn)  # noqa: E731
-        elif kind == "stores":
-            stores.fill(box)
-            strategy, check = stores.near(box), lambda address: stores.check(address, box)
-        else:
-            intact = TinyModels(root / "models")("bert")
-            strategy, check = models.damages, lambda damage: models.check(damage, intact, root / "copy")
         before = untouched.snapshot(box)
         started, memory, most = time.monotonic(), 0.0, 0.0
         seen = 0

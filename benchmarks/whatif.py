@@ -8,7 +8,7 @@ answer with that step, which the page computes in the background. Every move has
 - `run`: IsoScore, its unbiased form, participation ratio, effective rank, EV_k, average cosine and the frozen head's accuracy, against
   the same numbers recomputed with transforms and metrics.
 - `vectors`: isotropy and every quick read-out, against the read-outs by SciPy and scikit-learn without isotropy (and, for search,
-  nDCG@10 by cosine and by dot product only). CPU time of all threads is reported besides elapsed time.
+  nDCG@10 only). CPU time of all threads is reported besides elapsed time.
 - `class`: each user has a separate chain on one cloud, requests the rest of each answer as the page does, and abandons it with the next
   move.
 
@@ -180,28 +180,25 @@ def search(queries: int, documents: int) -> VectorSet:
 def by_libraries(engine: WhatIf, points: NDArray[np.float64]) -> Values:
     """The same numbers from transformed points."""
     from scipy import stats
-    from sklearn.metrics import ndcg_score, silhouette_score
+    from sklearn.metrics import ndcg_score
     from sklearn.neighbors import NearestNeighbors
 
     row_annotations, values = engine.annotations, {}
     unit = points / np.linalg.norm(points, axis=1, keepdims=True)
     if row_annotations.pairs is not None:
-        for name, rows in (("cosine", unit), ("dot", points)):
-            products = np.einsum("ij,ij->i", rows[row_annotations.pairs.left], rows[row_annotations.pairs.right])
-            values[f"spearman_{name}"] = float(stats.spearmanr(row_annotations.pairs.score, products)[0])
-            values[f"pearson_{name}"] = float(stats.pearsonr(row_annotations.pairs.score, products)[0])
+        products = np.einsum("ij,ij->i", unit[row_annotations.pairs.left], unit[row_annotations.pairs.right])
+        values["spearman_cosine"] = float(stats.spearmanr(row_annotations.pairs.score, products)[0])
+        values["pearson_cosine"] = float(stats.pearsonr(row_annotations.pairs.score, products)[0])
     if row_annotations.labels is not None:
         rows = np.sort(np.random.default_rng(0).choice(len(points), MOST_PAIRED, replace=False))
-        some, codes = points[rows], row_annotations.labels.codes[rows]
-        values["silhouette"] = float(silhouette_score(some, codes, metric="cosine"))
+        some = points[rows]
         NearestNeighbors(n_neighbors=11, metric="cosine", algorithm="brute").fit(some).kneighbors(some)
     if row_annotations.queries is not None:
         relevance = row_annotations.queries
         grades = np.zeros((len(relevance.queries), len(relevance.documents)))
         grades[relevance.query, relevance.document] = relevance.grade
-        for name, rows in (("cosine", unit), ("dot", points)):
-            scores = rows[relevance.queries] @ rows[relevance.documents].T
-            values[f"ndcg_{name}"] = float(ndcg_score(grades, scores, k=10, ignore_ties=True))
+        scores = unit[relevance.queries] @ unit[relevance.documents].T
+        values["ndcg_cosine"] = float(ndcg_score(grades, scores, k=10, ignore_ties=True))
     return values
 
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from isoviz import __version__
 from isoviz.commands.output import collect_warnings, quiet_libraries, reader_is_gone
@@ -29,11 +29,9 @@ _VERBS: Final = {
     "transform": "apply a chain of post-hoc transforms to an array file",
     "upgrade": "does a linear map of old vectors save re-embedding? neighbour recall on rows that it was not fitted on",
     "frontier": "how small can vectors be stored? dimensions, bits and rotations, judged on your questions or on neighbours",
-    "export": "write a chain as a matrix for numpy, or as a sentence-transformers model",
-    "runs": "list, show, stop, resume, delete, export or cite runs, set priorities, save a model, or add seeds to an experiment",
+    "runs": "list, show, stop, resume, delete, export or cite runs, save a model, or add seeds to an experiment",
     "worker": "train queued runs of a store one after another, on any machine that can reach it",
     "compare": "which encoder ranks higher on your questions? Or do these runs differ?",
-    "report": "write an experiment's tables, tests and figures to one file",
     "study": "list the papers' figures and tables, or compute one",
     "lessons": "write the playground and the lessons as one HTML file, or check your own lessons",
     "page": "write a page without a server that takes your vectors, as one HTML file",
@@ -56,18 +54,6 @@ class _Parser(argparse.ArgumentParser):
         sys.exit(2)
 
 
-class _Completion(argparse.Action):
-    """Prints a shell's completion of every verb and option."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, shell: Any, _: Any = None
-    ) -> None:
-        import shtab
-
-        print(shtab.complete(build_parser(), shell))
-        parser.exit()
-
-
 def build_parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     """All verbs, with their options.
 
@@ -77,9 +63,6 @@ def build_parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     """
     parser = _Parser(prog="isoviz", description="Measure, change and compare the isotropy of transformer embeddings.")
     parser.add_argument("--version", action="version", version=f"isoviz {__version__}")
-    parser.add_argument(
-        "--completion", choices=("bash", "zsh", "tcsh"), action=_Completion, help="print a shell's completion script"
-    )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for verb, text in _VERBS.items():
         of_verb = verbs.add_parser(verb, help=text)
@@ -164,7 +147,7 @@ def _extra(words: Sequence[str], package: str) -> str:
         return "ray"
     if package in ("faiss", "h5py"):
         return "formats"
-    return {"app": "app", "report": "app", "mcp": "mcp"}.get(words[0] if words else "", "train")
+    return {"app": "app", "mcp": "mcp"}.get(words[0] if words else "", "train")
 
 
 def _say(message: str) -> None:

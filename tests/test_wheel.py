@@ -67,7 +67,6 @@ def test_the_core_measures_without_torch_and_names_the_extra_of_the_rest(
         "x.parquet": "tables",
         "runs list": "train",
         "app": "app",
-        "--completion bash": "train",
     }
     for line, extra in lines.items():
         process = start(site, *line.split(), cwd=tmp_path)

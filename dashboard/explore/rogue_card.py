@@ -1,4 +1,4 @@
-"""Explore's card on rogue dimensions: which, how far out, their shares, whether they are harmful, and what to do."""
+"""Explore's card on rogue dimensions: which, how far out, their shares, and what to do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from dashboard.explore.sections import cached
 from dashboard.shared import explanations, exported, tables, wording
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.exported import ExportedTable
-from dashboard.whatif.sentences import change_in_points
 from isoviz.exploring.rogue import RogueDimensions, rogue_dimensions
 from isoviz.metrics.dimensions import dead_words
 
@@ -20,8 +19,7 @@ ROGUE = Explanation(
     title="Rogue dimensions",
     reading=(
         "Dimensions whose mean or spread is more than three standard deviations from the average of all dimensions. A few of them "
-        "can determine every cosine. By chance, about one dimension in 370 is that far out. They are harmful if k-NN accuracy "
-        "rises by more than chance when they are set to 0."
+        "can determine every cosine. By chance, about one dimension in 370 is that far out."
     ),
     formula=r"|\bar x_j - m| > 3 s \quad\text{or}\quad |\sigma_j - m_\sigma| > 3 s_\sigma",
     paper="Timkey & van Schijndel 2021; the rule of three: Kovaleva et al. 2021.",
@@ -44,8 +42,7 @@ def _measured(pane: Pane) -> RogueDimensions | None:
     mean, sigma = pane.array("mean"), pane.array("sigma")
     if mean is None or sigma is None:
         return None
-    points, columns = pane.view.points(pane.layer, pane.pooling), pane.view.table(pane.pooling)
-    return rogue_dimensions(mean, sigma, points, columns, independent=pane.pooling != "tokens")
+    return rogue_dimensions(mean, sigma, pane.view.points(pane.layer, pane.pooling))
 
 
 def _card(pane: Pane, rogue: RogueDimensions | None) -> None:
@@ -57,8 +54,8 @@ def _card(pane: Pane, rogue: RogueDimensions | None) -> None:
     if not len(rogue.numbers):
         st.markdown("No rogue dimensions: no mean or spread is more than three standard deviations out.")
         return
-    answers = shares(rogue), harm(rogue)
-    noted = ExportedTable(f"Rogue dimensions: {pane.cloud_words}", table(rogue), tuple(map(wording.unmarked, answers)))
+    answer = shares(rogue)
+    noted = ExportedTable(f"Rogue dimensions: {pane.cloud_words}", table(rogue), (answer,))
     exported.note(f"explore_rogue_{pane.number}", noted)
     st.markdown(tables.as_markdown(table(rogue)))
     if len(rogue.numbers) > _SHOWN:
@@ -67,8 +64,7 @@ def _card(pane: Pane, rogue: RogueDimensions | None) -> None:
         "Mean and spread: distance from the median dimension in robust standard deviations; far: by the rule. Variance and "
         "cosine: shares of the total variance and of the mean cosine."
     )
-    for sentence in answers:
-        st.markdown(sentence)
+    st.markdown(answer)
 
 
 def table(rogue: RogueDimensions) -> pd.DataFrame:
@@ -92,30 +88,12 @@ def table(rogue: RogueDimensions) -> pd.DataFrame:
 
 
 def shares(rogue: RogueDimensions) -> str:
-    """The parts of variance and mean cosine in all rogue dimensions together."""
+    """What all rogue dimensions together hold of variance and mean cosine, and how many neighbours stay without them."""
     count = len(rogue.numbers)
     text = f"{'It holds' if count == 1 else f'These {count} hold'} {100 * rogue.variance.sum():.0f} % of the variance"
     if rogue.mean_cosine is not None and rogue.mean_cosine_without is not None:
         before, after = (wording.number(value, 2) for value in (rogue.mean_cosine, rogue.mean_cosine_without))
         text += f". The mean cosine is {before} with, and {after} without {'it' if count == 1 else 'them'}"
+    if rogue.overlap is not None and rogue.overlap.value is not None:
+        text += f". Without {'it' if count == 1 else 'them'}, {100 * rogue.overlap.value:.0f} % of the 10 nearest neighbours stay"
     return f"{text} (n = {rogue.points:,})."
-
-
-def harm(rogue: RogueDimensions) -> str:
-    """Whether the rogue dimensions are harmful, and by which test."""
-    if rogue.removed is None:
-        overlap = rogue.overlap
-        stay = ""
-        if overlap is not None and overlap.value is not None:
-            stay = f" Without the rogue dimensions, {100 * overlap.value:.0f} % of the 10 nearest neighbours stay."
-        return f"**Harmful: cannot tell**, because {rogue.reason}.{stay}"
-    change = rogue.removed.difference
-    if change.excludes_zero and change.low is not None:
-        verdict = "**Harmful: yes.**" if change.low > 0 else "**Harmful: no, they carry label information.**"
-    elif change.low == change.high == 0:
-        verdict = "**Harmful: no difference.**"
-    else:
-        verdict = "**Harmful: cannot tell.**"
-    assert rogue.standardised is not None
-    tests = f"Without them, {change_in_points(rogue.removed)}. With every dimension standardised, {change_in_points(rogue.standardised)}."
-    return f"{verdict} {wording.plain(tests)} 95 % intervals, {change.n:,} rows."

@@ -1,12 +1,10 @@
-"""`python -m dashboard.export.at_address ADDRESS`: print what a page of the app shows as one HTML file, for `isoviz report`.
+"""What a page of the app shows as one HTML file, for the gallery and tests.
 
 Streamlit's AppTest runs the page for the operator, without a browser; the page's own button makes the file.
 """
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
@@ -39,9 +37,3 @@ def content(url: str, *, with_vectors: bool = False) -> bytes:
         return str(offered[KEY]()).encode()
     finally:
         resources.close()
-
-
-if __name__ == "__main__":
-    with contextlib.redirect_stdout(sys.stderr):
-        made = content(sys.argv[1])
-    sys.stdout.buffer.write(made)

@@ -113,7 +113,7 @@ def latex_text(text: str) -> str:
 
 Content = Callable[[], bytes | str]
 OFFERED: Final = "offered_files"
-"""Session key: what makes the files that the page offers, by the key of their buttons. Only `isoviz report` sets it."""
+"""Session key: what makes the files that the page offers, by the key of their buttons. Only `dashboard.export.at_address` sets it."""
 
 
 def button(label: str, make: Content, file: str, *, icon: str = "download", **options: Any) -> None:

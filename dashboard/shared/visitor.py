@@ -199,7 +199,7 @@ def sign_in_by(sign_in: SignIn | None) -> None:
 def current() -> Visitor:
     """The visitor of the current page.
 
-    Stops the script, with a message, if the visitor's link or login has ended. Without a server, in tests and `isoviz report`, it is
+    Stops the script, with a message, if the visitor's link or login has ended. Without a server, in tests, it is
     the operator.
     """
     if _sign_in is None:

@@ -21,7 +21,6 @@ from dashboard.server import arrays
 from dashboard.shared import downloads, explanations, exported, map_figure, tables, theme, wording
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.exported import ExportedSentences, ExportedTable
-from dashboard.streamlit_private import TabContainer
 from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX
 from isoviz import metrics
@@ -97,7 +96,6 @@ class View:
         summary, numbers, table: placeholders, updated as results arrive: the effect in sentences, the table of measures, and that of
             read-outs.
         figures, slow, below: containers, filled once: for EV_k, for the pictures that follow the slow numbers, and for exports.
-        tabs: containers by title.
     """
 
     engine: WhatIf
@@ -108,7 +106,6 @@ class View:
     table: DeltaGenerator
     figures: DeltaGenerator
     slow: DeltaGenerator
-    tabs: Mapping[str, TabContainer]
     below: DeltaGenerator
 
     @property
@@ -152,9 +149,9 @@ class View:
 
 
 def main_readouts(annotations: Annotations) -> list[ReadOut]:
-    """The most important read-outs: by cosine, for the most informative annotations of these rows."""
+    """The most important read-outs, for the most informative annotations of these rows."""
     need = annotations.needs[0]
-    return [one for one in applicable(annotations) if one.needs == need and not one.slug.endswith("_dot")][:_MAIN]
+    return [one for one in applicable(annotations) if one.needs == need][:_MAIN]
 
 
 def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full | None, full: Full | None) -> None:

@@ -10,8 +10,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.components.held_slider import follow_held_sliders
-from dashboard.shared import choosing, exported, forms
-from dashboard.whatif import curves, drawing, export_panel, form, waiting
+from dashboard.shared import exported, forms
+from dashboard.whatif import drawing, export_panel, form, waiting
 from dashboard.whatif.drawing import View
 from dashboard.whatif.form import PREFIX
 from dashboard.whatif.to_train import make_it_a_run
@@ -24,11 +24,6 @@ from isoviz.whatif.embeddings import Cloud
 from isoviz.whatif.engine import engine_of
 from isoviz.whatif.images import NotReadyError
 from isoviz.whatif.scheduler import Rank
-
-MEASURES, CURVE = "All measures", "One parameter, all its values"
-TABS, OF_SETS = (MEASURES,), (CURVE,)
-"""Titles of the tabs below the pictures: of all clouds, and of sets of vectors only. `View.tabs` holds their containers; only the open
-one needs to be filled."""
 
 
 def draw(run: RunRow | None, key: str, part: Cloud | Part = "shown") -> None:
@@ -61,9 +56,8 @@ def draw(run: RunRow | None, key: str, part: Cloud | Part = "shown") -> None:
         card = Card(engine, steps) if run is None else None
         summary, figures, table, slow = map(_reserved, ("summary", "quick", "readouts", "slow"))
         summary, table = summary.empty(), table.empty()
-        titles = [*TABS, *(OF_SETS if run is None else ())]
-        tabs = choosing.tabs(titles, PREFIX + "tab")
-        view = View(engine, run, steps, summary, tabs[MEASURES].empty(), table, figures, slow, tabs, st.container())
+        st.subheader("All measures", anchor=False)
+        view = View(engine, run, steps, summary, st.empty(), table, figures, slow, st.container())
     try:
         _follow(view, card, f"{key}|{part}")
     except InputError as error:  # the chain cannot be applied
@@ -95,12 +89,8 @@ def _follow(view: View, card: Card | None, key: str) -> None:
     waiting.release_previous(None)
     first, full = engine.cached_full(()), engine.cached_full(steps)
     drawing.spectrum(view, start, answer)
-    curve = None
     if card is not None:
         card.fill(full if first is not None else None)  # with all numbers it has buttons, which are drawn once
-        if (tab := view.tabs[CURVE]).open:
-            with tab:
-                curve = curves.controls(view)
     drawing.numbers(view, start, answer, first, full)
     if first is None or full is None:
         drawing.table(view, start, answer, None)
@@ -121,8 +111,6 @@ def _follow(view: View, card: Card | None, key: str) -> None:
     drawing.correlations(view)
     if card is None:
         drawing.maps(view, start, answer, first, full)
-    if curve is not None:
-        curves.draw(view, key, curve)
     with view.below:
         export_panel.draw(view, full, card.sentences if card else ())
         export_panel.offer_page(view)

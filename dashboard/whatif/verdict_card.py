@@ -21,8 +21,6 @@ from isoviz.whatif import chains
 from isoviz.whatif.chains import Step
 from isoviz.whatif.engine import Full, WhatIf, engine_of
 
-READOUT: Final = PREFIX + "readout"
-"""Session key: title of the curve's read-out."""
 CHECKED: Final = PREFIX + "checked"
 """Query parameter: the chain that was checked on the held-back rows, and the key of its vectors."""
 
@@ -102,10 +100,9 @@ class Card:
 
     @cached_property
     def _held_back(self) -> dict[str, Comparison]:
-        """The quick read-outs of the purposes and the curve's on the held-back rows, by slug."""
+        """The quick read-outs of the purposes on the held-back rows, by slug."""
         engine = engine_of(self._key, "held back")
         slugs = [slug for purpose in self._dividing for slug in purpose.readouts if not CATALOGUE[slug].slow]
-        slugs += [one.slug for one in CATALOGUE.values() if one.title == st.session_state.get(READOUT)]
         known = [slug for slug in dict.fromkeys(slugs) if CATALOGUE[slug].needs in engine.annotations.needs]
         return {slug: engine.comparison(self._steps, slug) for slug in known}
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from typing import Annotated, Final
 
-from isoviz.access import allowed_hosts, links, policy
+from isoviz.access import allowed_hosts, policy
 from isoviz.access.allowed_hosts import AllowedHosts
 from isoviz.commands import dashboard
 from isoviz.commands.options import StoreOption
@@ -59,9 +59,6 @@ def run(
             section=ACCESS,
         ),
     ] = None,
-    new_links: Annotated[
-        bool, argument("make new links first; old links and their cookies stop working", section=ACCESS)
-    ] = False,
     no_token: Annotated[
         bool, argument("give anyone on this machine your rights; loopback only", section=ACCESS)
     ] = False,
@@ -107,10 +104,6 @@ def run(
             words = str(error).removeprefix(f"{error.field}: ")
             raise InputError(f"open: {words}", field="open", advice=error.advice) from None
         environment["ISOVIZ_OPEN_SET"] = f"{summary.kind} {summary.key}"
-    if new_links:
-        from isoviz.runs.store import Store
-
-        links.renew(Store(store).folder)
     if sys.platform != "win32":
         os.chdir(dashboard.ROOT)
         os.execve(sys.executable, command, environment)

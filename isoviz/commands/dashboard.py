@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -37,26 +36,12 @@ def module(name: str) -> ModuleType:
     return importlib.import_module(f"dashboard.{name}")
 
 
-def render(module: str, *arguments: str, request: bytes = b"", **variables: str) -> subprocess.CompletedProcess[bytes]:
-    """Run a module of the dashboard that prints or writes a file; `request` is its standard input."""
-    command = [sys.executable, "-m", f"dashboard.{module}", *arguments]
-    return subprocess.run(command, env={**environment(), **variables}, input=request, capture_output=True, check=False)
-
-
 def check_file(out: Path) -> None:
     """Raise `InputError` where no file can be written."""
     if not os.path.isdir(out.parent):  # unlike Path.is_dir, false for names that are too long
         raise InputError(f"out: there is no folder '{out.parent}'", field="out")
     if os.path.isdir(out):
         raise InputError(f"out: '{out}' is a folder; name a file", field="out")
-
-
-def save(rendering: subprocess.CompletedProcess[bytes], out: Path) -> int:
-    """Write the HTML file that a module has printed, and return the exit code."""
-    if rendering.returncode:
-        sys.stderr.write(rendering.stderr.decode(errors="replace"))
-        return 1
-    return write(rendering.stdout, out)
 
 
 def write(page: bytes, out: Path) -> int:

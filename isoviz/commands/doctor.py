@@ -31,8 +31,6 @@ FULL_GB: Final = 0.5
 FEW_PAGES: Final = 500
 """Open pages below which a note says so: a class of forty with several tabs each."""
 _GB: Final = 1e9
-_SECRET: Final = re.compile("KEY|TOKEN|SECRET|STORE")
-"""Names of settings whose value may be a secret: a store's URL can hold a password."""
 
 
 @dataclass(frozen=True)
@@ -185,12 +183,6 @@ def _hub(_: StoreOption) -> Found:
         yield "ok", "the hub can be reached"
 
 
-def _settings(_: StoreOption) -> Found:
-    values = {name: value for name, value in sorted(os.environ.items()) if name.startswith("ISOVIZ_")}
-    shown = (f"{name}={'…' if _SECRET.search(name) else value}" for name, value in values.items())
-    yield "ok", ", ".join(shown) or "no ISOVIZ_ variable is set"
-
-
 _CHECKS: Final[dict[str, Callable[[StoreOption], Found]]] = {
     "packages": _versions,
     "devices": _devices,
@@ -198,5 +190,4 @@ _CHECKS: Final[dict[str, Callable[[StoreOption], Found]]] = {
     "open files": _files,
     "store": _store,
     "hub": _hub,
-    "settings": _settings,
 }

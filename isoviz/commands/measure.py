@@ -78,7 +78,6 @@ def _print(request: MeasureOptions, measured: Measured, of_rows: Rows | None) ->
             (_table_row(one, shown) for one in measured.by_layer),
         )
         print()
-        _print_across(measured.across)
     _print_cloud(measured.name, measured.headline)
     if measured.columns:
         _print_line("columns", listed(measured.columns))
@@ -97,20 +96,6 @@ def _print(request: MeasureOptions, measured: Measured, of_rows: Rows | None) ->
     for name, title in titles.items():
         if weights := document.get(name):
             _print_partition(title, weights)
-
-
-def _print_across(across: Mapping[str, Any]) -> None:
-    if dip := across["valley"]:
-        low, high = dip["interval"] or (float("nan"), float("nan"))
-        interval = f"95 % interval {low:.3f} to {high:.3f}"
-        print(f"prompt entropy: a valley at layer {dip['layer']}, {dip['depth']:.3f} deep ({interval})")
-    if kept := across["retention"]:
-        rows = f"{kept['rows']:,} rows; {kept['by_chance']:.2f} by chance"
-        print(f"10 nearest rows, pooling {across['pooling']}, {rows}:")
-        for name, title in (("from_before", "kept from the layer before"), ("to_last", "shared with the last layer")):
-            _print_line(title, ", ".join(f"{value:.2f}" for value in kept[name]))
-        _print_line("shared most by the others", f"layer {kept['choice']}")
-    print()
 
 
 def _print_read_outs(name: str, values: Mapping[str, Any]) -> None:
@@ -162,10 +147,6 @@ def _print_partition(what: str, weights: Mapping[str, Any]) -> None:
     _print_line("I1, I2, rms ‖w‖ = 1", f"{weights['i1_unit']:.4g}, {weights['i2_unit']:.4g}")
     norms = (weights[name] for name in ("norm_mean", "norm_min", "norm_max"))
     _print_line("‖w‖ mean, min, max", ", ".join(f"{value:.4g}" for value in norms))
-    print(
-        "  Public code for I1 often takes the rows of the eigenvector matrix instead of its columns. Its numbers are those"
-    )
-    print('  of isoviz.metrics.partition(W, convention="published").')
 
 
 def _print_line(label: str, value: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -31,8 +31,6 @@ Column = Annotated[
 ]
 SkipBadRows = Annotated[bool, argument("leave out rows of the file without a readable vector")]
 Call = Callable[..., Answer | int]
-_FILES: Final = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
-"""What `isoviz --completion` completes a path with (`shtab.FILE`)."""
 
 
 def file_of_vectors() -> str:
@@ -117,12 +115,10 @@ def add_fields(
         elif "nargs" in about:
             shared["nargs"] = about["nargs"]
         if "positional" in about:
-            added: Any = group.add_argument(name, **shared)
+            group.add_argument(name, **shared)
         else:
             required = field.is_required() and not prefix
-            added = group.add_argument(option, dest=prefix + name, default=None, required=required, **shared)
-        if shared["metavar"] in ("FILE", "FOLDER", "DIR", "PATH", "URL_OR_DIR"):
-            added.complete = _FILES  # which shtab reads
+            group.add_argument(option, dest=prefix + name, default=None, required=required, **shared)
 
 
 def _types(annotation: Any) -> list[Any]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from isoviz.formatting import number
 
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from isoviz.runs.summaries import RunSummary
 
 _python_warnings: list[str] = []
-_OF_MEASURE: Final = re.compile(r"([a-z][a-z0-9_]*) ((?:is undefined: |leaves out ).+)")
-"""A note on one measure, by its slug."""
 
 
 def collect_warnings() -> None:
@@ -105,15 +102,9 @@ def print_slices(found: Iterable[Slice]) -> None:
 
 
 def print_notes(notes: Iterable[str]) -> None:
-    """Each note once, on stderr. Measures of which notes say the same share a line."""
-    measures: dict[str, list[str]] = {}
+    """Each note once, on stderr."""
     for note in dict.fromkeys(notes):
-        about = _OF_MEASURE.fullmatch(note)
-        measures.setdefault(about[2] if about else note, []).extend([about[1]] if about else [])
-    for note, slugs in measures.items():
-        several = note.replace("is undefined", "are undefined", 1).replace("leaves out", "leave out", 1)
-        words = [*([", ".join(slugs)] if slugs else []), several if len(slugs) > 1 else note]
-        print(f"note: {' '.join(words)}", file=sys.stderr)
+        print(f"note: {note}", file=sys.stderr)
 
 
 @contextmanager

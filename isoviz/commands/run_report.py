@@ -1,17 +1,15 @@
-"""Runs as the command line shows them: a few lines for each, a table over seeds."""
+"""Runs as the command line shows them: a few lines for each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
-from isoviz import methods, metrics, tasks
-from isoviz.commands.output import lines_of, print_table
-from isoviz.config import RunConfig
+from isoviz import metrics, tasks
+from isoviz.commands.output import lines_of
 from isoviz.events import Started
 from isoviz.formatting import decimals
 from isoviz.metrics.protocol import Metric
-from isoviz.operations.documents import NO_SCORE, Beginning, by_setup, summary_json
+from isoviz.operations.documents import NO_SCORE, Beginning
 from isoviz.runs.rows import RunRow
 from isoviz.runs.summaries import TIMING, RunSummary, summary_of
 
@@ -91,62 +89,3 @@ def _times(timing: Mapping[str, float | None]) -> str:
     names = {"training": "train", "evaluating": "evaluate", "measuring": "measure", "total": "total"}
     parts = {word: timing.get(f"{name}_seconds") for word, name in names.items()}
     return ", ".join(f"{name} {seconds:.1f} s" for name, seconds in parts.items() if seconds is not None)
-
-
-# ---- several runs --------------------------------------------------------------------------------------------------
-
-
-def print_summary(rows: Sequence[RunRow], started: Beginning | None) -> None:
-    """A table of the setups: mean ± sample standard deviation over seeds, and below them the simple baselines.
-
-    Args:
-        rows: runs with model, task and data in common.
-        started: of one of them.
-    """
-    runs = [summary_of(row, None) for row in rows if row.result is not None]
-    if not runs:
-        return
-    first = runs[0]
-    primary = tasks.primary_metric(first.task, first.metrics)
-    slugs = [slug for slug in _headline_metrics() if any(slug in run.isotropy for run in runs)]
-    where = "; ".join(dict.fromkeys(_cloud(first, first.home(slug)) for slug in slugs))
-    print(f"\nMean ± sample standard deviation over seeds. Isotropy of {where}.")
-    lines = []
-    for title, summary in zip(_titles([group[0].config for group in by_setup(rows)]), summary_json(rows), strict=True):
-        score = _mean_and_sd(summary["metrics"].get(primary), 4)
-        isotropy = [_mean_and_sd(summary["isotropy"].get(slug), metrics.get(slug).decimals) for slug in slugs]
-        lines.append([title, str(len(summary["seeds"])), score, *isotropy, _remarks(summary)])
-    for name, value in _baselines(started).items():
-        lines.append([f"({name})", "", decimals(value, 4), *([""] * len(slugs)), ""])
-    headings = [_with_settings(slug, first.settings(slug)) for slug in slugs]
-    print_table(["setup", "seeds", primary, *headings, "remarks"], lines)
-
-
-def _titles(configs: Sequence[RunConfig]) -> list[str]:
-    """Each setup's method, with the parameters that differ among the setups of that method or from their default."""
-    titles = []
-    for config in configs:
-        known = methods.find(config.method)
-        defaults = {name: field.default for name, field in known.Params.model_fields.items()} if known else {}
-        same_method = [other.params for other in configs if other.method == config.method]
-        telling = [
-            f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
-            for name, value in config.params.items()
-            if value != defaults.get(name) or any(params.get(name) != value for params in same_method)
-        ]
-        titles.append(" ".join([config.method, *telling]))
-    return titles
-
-
-def _mean_and_sd(spread: Mapping[str, Any] | None, places: int) -> str:
-    """`0.812 ± 0.020`; of one seed the value alone."""
-    if spread is None or spread["mean"] is None:
-        return "undefined"
-    mean = decimals(spread["mean"], places)
-    return mean if spread["sd"] is None else f"{mean} ± {decimals(spread['sd'], places)}"
-
-
-def _remarks(summary: Mapping[str, Any]) -> str:
-    runs = len(summary["seeds"])
-    remarks = [f"{count} of {runs} {reason}" for reason, count in summary["collapsed"].items()]
-    return ", ".join([*remarks, *([f"{summary['not_finished']} not finished"] if summary["not_finished"] else [])])

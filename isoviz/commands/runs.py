@@ -1,4 +1,4 @@
-"""`isoviz runs`: list, show, stop, resume, delete, export and cite runs; reorder the queue; save a model; add seeds."""
+"""`isoviz runs`: list, show, stop, resume, delete, export and cite runs; save a model; add seeds."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from isoviz.commands.options import Quiet, StoreOption
 from isoviz.commands.output import Answer, lines_of, print_json
-from isoviz.errors import InputError, StoreError
+from isoviz.errors import InputError
 from isoviz.formatting import decimals
 from isoviz.operations.operation import argument
 from isoviz.runs.gentle_stop import gentle_stop
 from isoviz.runs.recovery import mark_lost
-from isoviz.runs.schema import PRIORITIES, Priority
 from isoviz.runs.store import Store, StoreUnavailableError
 from isoviz.runs.summaries import TIMING, RunSummary
 
@@ -126,25 +125,6 @@ def resume(id: Id, quiet: Quiet = False, store: StoreOption = None) -> Answer:
     return Answer(document, lambda: None, code=0 if row.status == "finished" else 1)
 
 
-def priority(
-    id: Id, to: Annotated[Priority, argument("its new priority", positional=True)], store: StoreOption = None
-) -> Answer:
-    """Set a queued run's priority; higher ones start first."""
-    found = opened(store)
-    if (status := found.get(id).status) != "queued":
-        raise StoreError(f"run '{id}' has no priority: it is {status}, not waiting in the queue")
-    _service(found).set_priority([id], PRIORITIES[to])
-    return _queue(found)
-
-
-def _queue(store: Store) -> Answer:
-    levels = {value: level for level, value in PRIORITIES.items()}
-    waiting = store.list(status="queued", order="queue")
-    queue = [{"id": row.id, "priority": levels[row.priority]} for row in waiting]
-    lines = (f"{place}. {run['id']}  {run['priority']} priority" for place, run in enumerate(queue, 1))
-    return Answer({"queue": queue}, "\n".join(lines))
-
-
 def delete(id: Id, store: StoreOption = None) -> Answer:
     """Remove a run and its files."""
     _service(opened(store)).delete(id)
@@ -216,7 +196,6 @@ ACTIONS: Final = {
     "stop": stop,
     "resume": resume,
     "delete": delete,
-    "priority": priority,
     "add-seeds": add_seeds,
     "export": export,
     "save-model": save_model,

@@ -8,11 +8,9 @@ from typing import Annotated, Final, Literal
 from isoviz import input_validation, studies
 from isoviz.commands.options import Quiet, StoreOption
 from isoviz.commands.output import Answer
-from isoviz.errors import InputError
 from isoviz.operations.operation import argument
 from isoviz.studies import Inputs, Result
 from isoviz.studies.inputs import SETTINGS
-from isoviz.studies.result import Panel
 from isoviz.studies.study import ComputedStudy, Progress, TrainedStudy
 
 OF_YOUR_OWN: Final = (
@@ -57,7 +55,6 @@ def run(
     learning_rate: Annotated[
         float | None, argument("peak learning rate of a run", "RATE", option="--lr", section=OF_YOUR_OWN)
     ] = None,
-    fresh: Annotated[bool, argument("run again even what the store already has")] = False,
     quiet: Quiet = False,
     store: StoreOption = None,
 ) -> Answer:
@@ -71,9 +68,7 @@ def run(
         input_validation.new_folder(out, "out") if out else None
     )  # first, so that an invalid one is reported at once
     if isinstance(study, TrainedStudy):
-        result = _train(study, inputs, scale, fresh, quiet, store)
-    elif fresh:
-        raise InputError(f"fresh: '{study.slug}' has no runs; it is computed anew each time", field="fresh")
+        result = _train(study, inputs, scale, quiet, store)
     else:
         assert isinstance(study, ComputedStudy)
         result = study.run(scale, _reporter(), inputs)
@@ -89,9 +84,7 @@ def run(
 ACTIONS: Final = {"list": list_studies, "run": run}
 
 
-def _train(
-    study: TrainedStudy, inputs: Inputs, scale: str, fresh: bool, quiet: bool, store_option: str | None
-) -> Result:
+def _train(study: TrainedStudy, inputs: Inputs, scale: str, quiet: bool, store_option: str | None) -> Result:
     """Execute missing runs as one experiment, and compute the result from all."""
     configs = study.configs(scale, inputs)
     from isoviz.access.service import of_command_line
@@ -102,17 +95,14 @@ def _train(
 
     store = Store(store_option)
     mark_lost(store)
-    there = [] if fresh else records.read(store, configs)
-    wanted = records.missing(configs, there)
+    wanted = records.missing(configs, records.read(store, configs))
     print(f"{len(wanted)} of {len(configs)} runs to carry out", file=sys.stderr)
-    rows = []
     if wanted:
         train.fetch_models(wanted)
         train.check_weights(wanted)
         service = of_command_line(store)
-        rows = train.launch_and_execute(store, service, wanted, f"{study.slug} {scale}", quiet=quiet)
-    since = rows[0].id if fresh and rows else ""
-    found = records.read(store, configs, since=since)
+        train.launch_and_execute(store, service, wanted, f"{study.slug} {scale}", quiet=quiet)
+    found = records.read(store, configs)
     if study.profiles:
         found = layer_profiles.complete(store, found, _reporter())
     return study.draw(found, scale, inputs)
@@ -138,18 +128,15 @@ def notes_of(result: Result) -> list[str]:
 
 
 def as_text(result: Result) -> str:
-    """A result as text: its tables, or the data of its panels if it has none, the published numbers and the notes."""
+    """A result as text: its tables, the published numbers and the notes."""
     lines = [result.title]
-    for figure in result.figures if not result.tables else ():
-        for panel in figure.panels:
-            lines += _of_panel(panel)
     for table in result.tables:
         cells = [table.header, *table.lines()]
         widths = [max(len(line[column]) for line in cells) for column in range(len(table.header))]
         lines += ["", table.title]
         lines += ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells]
         lines += [f"note: {note}" for note in table.notes]
-    if result.tables and result.figures:
+    if result.figures:
         lines.append(f"\n{', '.join(figure.place for figure in result.figures)}: what they draw is in --json and --out")
     lines.append("")
     for number in result.published:
@@ -163,14 +150,3 @@ def as_text(result: Result) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
     lines.append(f"scale {record.scale}, seed {record.seed}, {record.seconds:.1f} s, {versions}")
     return "\n".join(lines)
-
-
-def _of_panel(panel: Panel) -> list[str]:
-    """The numbers of its traces, with the lengths of their error bars."""
-    lines = [f"\n{panel.title}"] if panel.title else []
-    for trace in panel.traces:
-        lines.append(f"\n{trace['name']}")
-        spreads = trace.get("error_y", {}).get("array") or [None] * len(trace["x"])
-        for x, y, spread in zip(trace["x"], trace["y"], spreads, strict=True):
-            lines.append(f"  {x:>10,g}  {y:.4f}" + ("" if spread is None else f" ± {spread:.4f}"))
-    return lines + panel.references

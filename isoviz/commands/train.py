@@ -136,16 +136,13 @@ def launch_and_execute(
 
 
 def report(store: Store, rows: Sequence[RunRow], json: bool) -> None:
-    """Print all runs as one document, or a table of several runs."""
-    from isoviz.commands import run_report
+    """Print all runs as one document, or how to compare several."""
     from isoviz.operations import documents
 
-    started = {row.id: documents.started_of(store, row.id) for row in rows}
     if json:
-        document = documents.document([documents.as_json(row, started[row.id]) for row in rows])
-        print_json(document | ({"summary": documents.summary_json(rows)} if len(rows) > 1 else {}))
+        print_json(documents.document([documents.as_json(row, documents.started_of(store, row.id)) for row in rows]))
     elif len(rows) > 1:
-        run_report.print_summary(rows, next(filter(None, started.values()), None))
+        print(f"\nisoviz compare {rows[0].group} says whether they differ.")
 
 
 def plan(request: TrainRequest) -> list[RunConfig]:

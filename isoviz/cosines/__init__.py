@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isoviz.cosines.hits import measure_hits
 from isoviz.cosines.pairs import FEWEST_RELATED, FEWEST_ROWS, Matrix, checked, pairs_of, relation_of
-from isoviz.cosines.records import Hits, Level, Reading, Related, Ruler, Threshold, Variant, similarity
+from isoviz.cosines.records import Hits, Level, Reading, Related, Ruler, Threshold, Variant
 from isoviz.cosines.related import measure_related, measure_variants
 from isoviz.errors import InputError
 from isoviz.metrics.zeros import left_out
@@ -37,7 +37,6 @@ __all__ = [
     "Threshold",
     "Variant",
     "ruler",
-    "similarity",
 ]
 
 MOST_ROWS: Final = 3_000

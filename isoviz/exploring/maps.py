@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -164,9 +163,7 @@ def fit_umap(points: ArrayLike, request: MapRequest, tell: Tell | None = None) -
         tell(0, 100, "loading UMAP")
     with _umap() as umap:
         if tell:
-            tell(5, 100, "finding each point's neighbours")
-        # tqdm writes "epoch/epochs" to a file-like object
-        bar = {"disable": False, "file": _Counter(tell), "bar_format": "{n_fmt}/{total_fmt}", "mininterval": 0.2}
+            tell(5, 100, "laying out the map")
         return umap.UMAP(
             n_components=request.dimensions,
             n_neighbors=min(request.neighbours, len(x) - 1),
@@ -175,7 +172,6 @@ def fit_umap(points: ArrayLike, request: MapRequest, tell: Tell | None = None) -
             random_state=request.seed,
             transform_seed=request.seed,
             n_jobs=1,
-            tqdm_kwds=bar,
         ).fit(x)
 
 
@@ -206,23 +202,6 @@ def coordinates(points: ArrayLike, request: MapRequest) -> NDArray[np.floating]:
     if request.kind == "pca":
         return pca(x, request.dimensions).coordinates
     return np.asarray(fit_umap(x, request).embedding_, dtype=np.float32)
-
-
-class _Counter:
-    """A file-like object for tqdm that turns its output into progress."""
-
-    def __init__(self, tell: Tell | None) -> None:
-        self._tell = tell
-
-    def write(self, text: str) -> int:
-        match = re.search(r"(\d+)/(\d+)", text)
-        if match and self._tell:
-            step, total = int(match[1]), max(1, int(match[2]))
-            self._tell(10 + 90 * step // total, 100, f"laying out the map, step {step} of {total}")
-        return len(text)
-
-    def flush(self) -> None:
-        """No-op."""
 
 
 # ------------------------------------------------------------------------------------------- points inside a line

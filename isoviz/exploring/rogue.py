@@ -1,29 +1,23 @@
-"""Rogue dimensions of a cloud: which they are, how much of the cloud they determine, and whether they harm it."""
+"""Rogue dimensions of a cloud: which they are, and how much of the cloud they determine."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.metrics.cloud import draw, resolution
 from isoviz.metrics.dimensions import dead_dimensions, outliers_of
-from isoviz.readouts import cosines, reading
+from isoviz.readouts import cosines
 from isoviz.readouts.comparable import comparable_rows
-from isoviz.readouts.division import label_codes
 from isoviz.readouts.image import Image
-from isoviz.readouts.reading import Annotations, Comparison, Labels
 from isoviz.statistics import paired_bootstrap
 from isoviz.statistics.paired_bootstrap import Difference
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 MOST_POINTS: Final = 2_000
 """Most points for cosines and neighbours, drawn with seed 0."""
-FEWEST_LABELLED: Final = 12
 CROWDED: Final = 0.05
 """Shares of a mean cosine below this are undefined, because its parts cancel."""
 
@@ -42,9 +36,6 @@ class RogueDimensions:
         mean_cosine, mean_cosine_without: with all dimensions, and without the rogue ones; None if undefined.
         points: number of points for cosines and neighbours.
         overlap: share of the 10 nearest points that stay without the rogue dimensions.
-        removed, standardised: k-NN accuracy against the cloud as it is: without the rogue dimensions, and with every dimension
-            standardised; None if it cannot be measured.
-        reason: why `removed` is None.
         dead: dimensions that do not vary.
     """
 
@@ -59,30 +50,11 @@ class RogueDimensions:
     mean_cosine_without: float | None = None
     points: int = 0
     overlap: Difference | None = None
-    removed: Comparison | None = None
-    standardised: Comparison | None = None
-    reason: str = ""
     dead: tuple[int, ...] = ()
 
 
-def rogue_dimensions(
-    mean: NDArray[Any],
-    spread: NDArray[Any],
-    points: NDArray[np.floating],
-    columns: pd.DataFrame,
-    *,
-    independent: bool = True,
-) -> RogueDimensions:
-    """The rogue dimensions of a cloud.
-
-    They are chosen without labels, so k-NN accuracy can be measured on the same points.
-
-    Args:
-        mean, spread: (d,) mean and standard deviation of each dimension.
-        points: (n, d) points of the cloud.
-        columns: (n) their columns; `label` is read.
-        independent: False if several points come from one text, which k-NN accuracy does not allow.
-    """
+def rogue_dimensions(mean: NDArray[Any], spread: NDArray[Any], points: NDArray[np.floating]) -> RogueDimensions:
+    """The rogue dimensions of a cloud of points (n, d), from the mean and standard deviation (d,) of each dimension."""
     mean, spread = np.asarray(mean, np.float64), np.asarray(spread, np.float64)
     by_mean, by_spread = outliers_of(mean, std=spread), outliers_of(spread)
     numbers = np.union1d(by_mean, by_spread)
@@ -100,18 +72,11 @@ def rogue_dimensions(
         spread[numbers] ** 2 / total if total > 0 else np.full(len(numbers), np.nan),
         dead=tuple(dead_dimensions(spread, mean, resolution(points)).tolist()),
     )
-    return _measured(chosen, mean, spread, points, columns, independent) if len(numbers) else chosen
+    return _measured(chosen, points) if len(numbers) else chosen
 
 
-def _measured(
-    chosen: RogueDimensions,
-    mean: NDArray[np.float64],
-    spread: NDArray[np.float64],
-    points: NDArray[np.floating],
-    columns: pd.DataFrame,
-    independent: bool,
-) -> RogueDimensions:
-    """Add the effect on cosines, neighbours and k-NN accuracy."""
+def _measured(chosen: RogueDimensions, points: NDArray[np.floating]) -> RogueDimensions:
+    """Add the effect on cosines and neighbours."""
     rows = draw(len(points), MOST_POINTS)
     rows = rows[comparable_rows(points[rows])[0]]
     cloud = np.asarray(points[rows], np.float64)
@@ -121,7 +86,7 @@ def _measured(
     parts = _cosine_parts(before.unit)
     crowded = parts is not None and parts.sum() >= CROWDED
     of_rest = _cosine_parts(after.unit)
-    effect = replace(
+    return replace(
         chosen,
         cosine=parts[chosen.numbers] / parts.sum()
         if crowded and parts is not None
@@ -131,30 +96,6 @@ def _measured(
         points=len(rows),
         overlap=paired_bootstrap.interval(cosines.overlap(before, after)),
     )
-    labels, reason = _labels(columns.iloc[rows], independent)
-    if labels is None:
-        return replace(effect, reason=reason)
-    standard = (cloud - mean) / np.where(spread > 0, spread, 1.0)
-    annotations = Annotations(labels=labels)
-    of_cloud = reading.measure(before, annotations, ["knn"])
-    removed, standardised = (
-        reading.compared(of_cloud, reading.measure(image, annotations, ["knn"]))[0]
-        for image in (after, Image(standard))
-    )
-    return replace(effect, removed=removed, standardised=standardised)
-
-
-def _labels(columns: pd.DataFrame, independent: bool) -> tuple[Labels | None, str]:
-    """The labels; None, and why, if they cannot be used."""
-    if not independent:
-        return None, "tokens of one text are not independent"
-    codes, reason = label_codes(columns)
-    if codes is None:
-        return None, reason.rstrip(".") or "there are no labels"
-    rows = np.flatnonzero(codes >= 0)
-    if len(rows) < FEWEST_LABELLED or len(np.unique(codes[rows])) < 2:
-        return None, f"only {len(rows)} points have a label"
-    return Labels(rows, codes[rows]), ""
 
 
 def _robust_distance(values: NDArray[np.float64]) -> NDArray[np.float64]:

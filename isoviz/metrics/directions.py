@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.formatting import number
-from isoviz.metrics.cloud import Estimate, answer, float64_matrix, is_tensor, undefined
+from isoviz.metrics.cloud import Estimate, answer, float64_matrix, undefined
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import Sample
 
@@ -80,31 +80,9 @@ def uniformity(points: Points) -> Value:
     The uniformity loss of Wang & Isola (2020) with their t = 2: lower values mean that the directions cover the unit sphere
     more evenly. Exact, computed in blocks, O(n²d). Zero vectors have no direction and are left out.
 
-    Differentiable for a tensor. Undefined (nan) with fewer than 2 vectors that are not zero.
+    Undefined (nan) with fewer than 2 vectors that are not zero. A tensor result carries no gradient.
     """
-    return answer("uniformity", points, _of_tensor(points) if is_tensor(points) else _uniformity(Sample(points)))
-
-
-def _of_tensor(points: Any) -> Estimate:
-    import torch
-
-    from isoviz.metrics.backward import checked_cloud
-
-    cloud = checked_cloud(points)
-    biggest = cloud.detach().abs().amax(dim=1, keepdim=True)
-    cloud, biggest = cloud[biggest[:, 0] > 0], biggest[biggest[:, 0] > 0]
-    n = len(cloud)
-    if n < 2:
-        return undefined(_too_few(n))
-    step = max(1, _BLOCK // n)
-    log_sums = []
-    with torch.autocast(cloud.device.type, enabled=False):  # half precision has no digits for angles
-        unit = torch.nn.functional.normalize(cloud / biggest, dim=1, eps=0.0)
-        for start in range(0, n - 1, step):
-            pairs = 4.0 * (unit[start : start + step] @ unit[start:].T) - 4.0
-            above = torch.ones_like(pairs, dtype=torch.bool).triu(1)
-            log_sums.append(torch.logsumexp(pairs[above], dim=0))
-    return Estimate(torch.logsumexp(torch.stack(log_sums), dim=0) - math.log(n * (n - 1) / 2))
+    return answer("uniformity", points, _uniformity(Sample(points)))
 
 
 def _uniformity(sample: Sample) -> Estimate:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import Estimate, answer, is_tensor, like, too_few, undefined, warn_if_small
+from isoviz.metrics.cloud import Estimate, answer, like, too_few, undefined, warn_if_small
 from isoviz.metrics.moments import COLLAPSED, eigenvalues
 from isoviz.metrics.protocol import (
     COVARIANCE_ONLY,
@@ -192,24 +192,10 @@ def rankme(points: Points) -> Value:
     """exp of the entropy of σ/Σσ, where σ are the singular values of the uncentred cloud (n, d); between 1 and min(n, d).
     Garrido et al. (2023) use it to predict how well embeddings do downstream. It is `effective_rank` on another spectrum:
     singular values instead of variances, so weak directions count more; and uncentred, so the mean counts as a direction. Their
-    ε = 1e-7 in the shares is left out, because zero shares add no entropy. Differentiable for a tensor. Undefined (nan) without
-    points or if all points are zero.
+    ε = 1e-7 in the shares is left out, because zero shares add no entropy. A tensor result carries no gradient. Undefined
+    (nan) without points or if all points are zero.
     """
-    return answer("rankme", points, _rankme_of_tensor(points) if is_tensor(points) else _rankme(Sample(points)))
-
-
-def _rankme_of_tensor(points: Any) -> Estimate:
-    import torch
-
-    from isoviz.metrics.backward import checked_cloud
-
-    cloud = checked_cloud(points)
-    values = torch.linalg.svdvals(cloud) if len(cloud) else cloud.new_zeros(0)
-    values = values[values > max(cloud.shape) * torch.finfo(cloud.dtype).eps * values.max()] if len(values) else values
-    if not len(values):
-        return undefined(_PROBLEMS[len(cloud) > 0])
-    shares = values / values.sum()
-    return Estimate(torch.exp(-(shares * shares.log()).sum()))
+    return answer("rankme", points, _rankme(Sample(points)))
 
 
 def _rankme(sample: Sample) -> Estimate:

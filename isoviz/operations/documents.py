@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,7 +11,6 @@ from isoviz.metrics.measuring import measurement_json
 from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
 from isoviz.runs.summaries import RunSummary
-from isoviz.statistics import mean_sd
 
 NO_SCORE = ("loss", "epoch")
 """Metrics of a task that are no scores."""
@@ -104,44 +102,3 @@ def listed(rows: Iterable[RunRow], summaries: Iterable[RunSummary]) -> dict[str,
     """The document of a list of runs, in the order of their summaries. A run that was launched after the rows were read is left out."""
     readable = {row.id: row for row in rows}
     return document([as_json(readable[run.id], run) for run in summaries if run.id in readable])
-
-
-def summary_json(rows: Sequence[RunRow]) -> list[dict[str, Any]]:
-    """Mean and sample standard deviation over the seeds of each setup, for every score and every number of isotropy."""
-    return [_summary(group) for group in by_setup(rows)]
-
-
-def by_setup(rows: Iterable[RunRow]) -> list[list[RunRow]]:
-    """Runs that differ in nothing but their seed, together, in the order of their first."""
-    groups: dict[str, list[RunRow]] = {}
-    for row in rows:
-        groups.setdefault(row.config.setup_key(), []).append(row)
-    return list(groups.values())
-
-
-def _summary(group: Sequence[RunRow]) -> dict[str, Any]:
-    config = group[0].config
-    finished = [row for row in group if row.result is not None]
-    results = [row.result for row in finished if row.result is not None]
-    # as everywhere: what predicts a constant is in no mean of scores
-    learned = [row.result for row in finished if row.result is not None and not row.collapsed]
-    scores = dict.fromkeys(name for result in learned for name in result.metrics if name not in NO_SCORE)
-    numbers = [slug for slug, metric in metrics.catalogue().items() if metric.gives != "curve"]
-    return {
-        "setup": {"model": config.model, "task": config.task, "method": config.method, "params": dict(config.params)},
-        "seeds": [row.config.seed for row in finished],
-        "not_finished": len(group) - len(finished),
-        "collapsed": dict(Counter(row.left_out for row in finished if row.left_out)),
-        "metrics": {name: _spread(result.metrics.get(name) for result in learned) for name in scores},
-        "isotropy": {
-            slug: _spread(result.isotropy.number(slug) for result in results)
-            for slug in numbers
-            if any(result.isotropy.reading(slug) for result in results)
-        },
-    }
-
-
-def _spread(values: Iterable[float | None]) -> dict[str, Any]:
-    defined = [value for value in values if value is not None]
-    mean, sd = mean_sd(defined)
-    return {"mean": mean, "sd": sd, "n": len(defined)}

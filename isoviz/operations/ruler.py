@@ -72,7 +72,6 @@ class RulerRequest(CloudRequest):
         description="scored pairs of ids, or relevance of documents to queries",
         json_schema_extra={"metavar": "FILE"},
     )
-    halves: bool = Field(False, description="cut each text in two; its halves are related. Says what that assumes")
     related_from: float | None = Field(
         None, description="scored pairs with at least this score are related (default: 0.8 of the highest)"
     )
@@ -95,16 +94,14 @@ class RulerRequest(CloudRequest):
         if self.skip_bad_rows and self.embeddings is None:
             raise InputError("skip_bad_rows: only with --embeddings", field="skip_bad_rows")
         self.check_labels()
-        for name in ("texts", "halves") if self.embeddings is not None else ():
-            if getattr(self, name):
-                raise InputError(f"{name}: only with a model, which reads texts; not with embeddings", field=name)
+        if self.embeddings is not None and self.texts is not None:
+            raise InputError("texts: only with a model, which reads texts; not with embeddings", field="texts")
         if self.task == OWN:
             raise InputError("task: give your own texts as a file, with --texts", field="task")
         if self.texts is not None and self.task != type(self).model_fields["task"].default:
             raise InputError("texts: give your own texts or a task, not both", field="texts")
-        how = [name for name in ("labels", "pairs", "halves") if getattr(self, name)]
-        if len(how) > 1:
-            raise InputError(f"{how[1]}: give {' or '.join(how)}, not both", field=how[1])
+        if self.labels and self.pairs:
+            raise InputError("pairs: give labels or pairs, not both", field="pairs")
         if (self.pairs or self.queries) and self.embeddings is None and self.texts is None:
             raise InputError("pairs: only with embeddings or your own texts; a task has its own pairs", field="pairs")
         for value in self.cosine:
@@ -301,15 +298,13 @@ def _encoded(request: RulerRequest, progress: Progress) -> tuple[VectorSet, Near
     from isoviz.exploring import encoders
     from isoviz.models import sources
     from isoviz.models.extract import layer_views, offered_poolings
-    from isoviz.vectors import VectorSet, halves
+    from isoviz.vectors import VectorSet
 
     assert request.model is not None
     source = encoders.resolve(request.model)
     given, facts = texts_in(request)
     texts = given.without_empty()
     notes = [f"{given.n - texts.n:,} of {given.n:,} texts are empty and were left out"] if texts.n < given.n else []
-    if request.halves:
-        texts, facts["related"] = halves.halved(texts), halves.ASSUMES
     direction = facts.pop("direction", None)
     with encoders.opened(request.model) as (encoder, run):
         if run is None:

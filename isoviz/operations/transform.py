@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,7 +124,7 @@ def fit(request: TransformRequest, progress: Progress = lambda *_: None) -> Fitt
         "chain": chains.write(steps),
         "in": {"file": input, "n": points.shape[0], "d": points.shape[1]},
         "fit_on": {"file": fit_on or input, "n": fitted.shape[0]},
-        "counts": [{"transform": step.slug, **transform_step.state()["spec"]["counts"]} for step, transform_step in
+        "counts": [{"transform": step.slug, **cast(Any, fitted_step).learnt.counts} for step, fitted_step in
                    zip(steps, transform.steps, strict=True)],
         "notes": notes,
         "affine": transform.affine() is not None,

@@ -13,11 +13,11 @@ from types import MappingProxyType
 from typing import Any
 
 from isoviz.catalogues import in_folder, installed
-from isoviz.errors import InputError, named
-from isoviz.posthoc.protocol import Affine, CataloguedTransform, State, Transform
+from isoviz.errors import named
+from isoviz.posthoc.protocol import Affine, CataloguedTransform, Transform
 from isoviz.posthoc.sequence import Chain, chain
 
-__all__ = ["Affine", "CataloguedTransform", "Chain", "State", "Transform", "catalogue", "chain", "from_state", "get"]
+__all__ = ["Affine", "CataloguedTransform", "Chain", "Transform", "catalogue", "chain", "get"]
 
 
 @functools.cache
@@ -35,15 +35,6 @@ def _ours() -> dict[str, type[CataloguedTransform]]:
 def get(slug: str) -> type[CataloguedTransform]:
     """The transform with this slug; `InputError` with the allowed names if there is none."""
     return named(catalogue(), slug, "transform")
-
-
-def from_state(state: State) -> Transform:
-    """Restore a fitted transform or chain from its `state()`; `InputError` if the state is invalid."""
-    spec = state.get("spec") if isinstance(state, Mapping) else None
-    if not isinstance(spec, Mapping) or not isinstance(state.get("arrays"), Mapping):
-        raise InputError("a saved transform must hold 'spec' and 'arrays'")
-    slug = str(spec.get("slug"))
-    return Chain.from_state(state, from_state) if slug == Chain.slug else get(slug).from_state(state)
 
 
 def __getattr__(name: str) -> Any:

@@ -123,7 +123,7 @@ class WithoutDimensionParams(Params):
         0,
         label="Dimension",
         symbol="i",
-        help="Number of the dimension to drop, from 0. The curve drops each in turn.",
+        help="Number of the dimension to drop, from 0.",
         source="Takeshita et al. 2025",
         ge=0,
     )
@@ -134,7 +134,7 @@ class WithoutDimension(Truncation):
 
     slug = "without_dimension"
     title = "One dimension dropped"
-    summary = "Drops one dimension. A curve over its number shows which dimensions raise a read-out and which lower it."
+    summary = "Drops one dimension."
     equation = r"y = (x_1, \dots, x_{i-1}, x_{i+1}, \dots, x_d)"
     paper = Paper("Takeshita et al. 2025", entries()["takeshita2025randomly"])
     Params = WithoutDimensionParams  # type: ignore[assignment]

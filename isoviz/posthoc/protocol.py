@@ -1,4 +1,4 @@
-"""The interface of a post-hoc transform: fit, transform, affine form, state. Subclasses implement two hooks. Fitting uses numpy
+"""The interface of a post-hoc transform: fit, transform, affine form. Subclasses implement two hooks. Fitting uses numpy
 float64. `apply` is written once, in operators that numpy and torch share, and runs in float64 if the device supports it, so
 that a float32 tensor gets the rounded float64 result. Gradients reach the input, never the fitted arrays.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,6 @@ __all__ = [
     "Learnt",
     "Paper",
     "Params",
-    "State",
     "Transform",
     "parameter",
 ]
@@ -68,17 +67,6 @@ class Affine(NamedTuple):
         return Affine(self.matrix @ following.matrix, following.of_points(self.offset))
 
 
-class State(TypedDict):
-    """A fitted transform as data.
-
-    `spec` is JSON-serialisable and `arrays` is a flat dictionary, so a safetensors file can hold both: the arrays as tensors,
-    the spec as text in the metadata.
-    """
-
-    spec: dict[str, Any]
-    arrays: dict[str, NDArray[np.float64]]
-
-
 @dataclass(frozen=True)
 class Learnt:
     """The fitted state.
@@ -86,7 +74,7 @@ class Learnt:
     Attributes:
         arrays: float64 arrays for `apply`.
         counts: integers to report to the user ("dropped": 3).
-        notes: what the user must know of this fit, each a sentence without capital and full stop; not part of the state.
+        notes: what the user must know of this fit, each a sentence without capital and full stop.
     """
 
     arrays: dict[str, NDArray[np.float64]]
@@ -186,10 +174,6 @@ class Transform:
 
     def affine(self) -> Affine | None:
         """A and b of the fitted map transform(x) = xA + b; None if the map is not affine."""
-        raise NotImplementedError
-
-    def state(self) -> State:
-        """The fitted transform as data; `isoviz.posthoc.from_state` restores it."""
         raise NotImplementedError
 
     def _fit(self, x: NDArray[np.float64], eps: float, groups: Groups | None = None) -> None:
@@ -315,22 +299,6 @@ class CataloguedTransform(Transform):
         if self._learnt is None:
             raise InputError(f"{self.slug} is not fitted yet: call fit(points) first")
         return self._learnt
-
-    def state(self) -> State:
-        learnt = self.learnt
-        spec = {"slug": self.slug, "params": self.params.model_dump(), "counts": dict(learnt.counts)}
-        return {"spec": spec, "arrays": dict(learnt.arrays)}
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Restore the fitted transform from `state`; `InputError` if it is that of another transform or of other parameters."""
-        spec, stored = state["spec"], state["arrays"]
-        if set(stored) != set(cls.ARRAYS) or set(spec["counts"]) != set(cls.COUNTS):
-            raise InputError(f"a saved '{cls.slug}' holds {sorted(cls.ARRAYS)} and the counts {sorted(cls.COUNTS)}")
-        transform = cls(**spec["params"])
-        arrays = {name: np.array(value, dtype=np.float64) for name, value in stored.items()}
-        transform._learnt = Learnt(arrays, dict(spec["counts"]))
-        return transform
 
     def _fit(self, x: NDArray[np.float64], eps: float, groups: Groups | None = None) -> None:
         learnt = self.learn(x, eps, **self._needed(groups))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Self
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.posthoc.groups import Groups
-from isoviz.posthoc.protocol import Affine, State, Transform
+from isoviz.posthoc.protocol import Affine, Transform
 
 
 class Chain(Transform):
@@ -44,28 +44,6 @@ class Chain(Transform):
                 return None
             composed = composed.then(step_map)
         return composed
-
-    def state(self) -> State:
-        width = self._width()
-        states = [step.state() for step in self.steps]
-        arrays = {f"{i}.{name}": value for i, state in enumerate(states) for name, value in state["arrays"].items()}
-        return {"spec": {"slug": self.slug, "width": width, "steps": [s["spec"] for s in states]}, "arrays": arrays}
-
-    @classmethod
-    def from_state(cls, state: State, restore: Callable[[State], Transform]) -> Self:
-        """Restore the fitted chain from `state`; `InputError` if the state is invalid.
-
-        Args:
-            restore: makes a step from its state (`isoviz.posthoc.from_state`).
-        """
-        spec, arrays = state["spec"], state["arrays"]
-        steps = []
-        for i, step in enumerate(spec["steps"]):
-            inside = {name.removeprefix(f"{i}."): value for name, value in arrays.items() if name.startswith(f"{i}.")}
-            steps.append(restore({"spec": step, "arrays": inside}))
-        restored = cls(steps)
-        restored._given_width = spec["width"]
-        return restored
 
     def _fit(self, x: NDArray[np.float64], eps: float, groups: Groups | None = None) -> None:
         width = x.shape[1]

@@ -354,7 +354,7 @@ def _of(values: Matrix, groups: Rows, some: NDArray[np.bool_]) -> Estimate:
 
 def quality_scores(image: Image, search: retrieval.Relevance) -> Matrix:
     """(q, 3) qualities of each question with a relevant document."""
-    found = retrieval.measure(image, search, _SLUGS)
+    found = retrieval.measure(image, search)
     return np.stack([cast(Mean, found[slug]).values for slug in _SLUGS], axis=1)
 
 

@@ -208,7 +208,7 @@ def _questions(points: NDArray[Any], search: retrieval.Relevance) -> tuple[Rows,
     relevance = retrieval.Relevance(np.arange(count), documents, of_query, search.document[kept], search.grade[kept])
 
     def judge(rows: NDArray[Any]) -> dict[str, Statistic]:
-        found = retrieval.measure(Image(rows), relevance, ["ndcg_cosine", "recall10_cosine"])
+        found = retrieval.measure(Image(rows), relevance)
         return {slug: one for slug, one in found.items() if slug in MEASURES}
 
     return search.queries[asked], search.documents, judge

@@ -1,4 +1,4 @@
-"""How well vectors separate labels: nearest neighbours, silhouette, a linear probe, clusters."""
+"""How well vectors separate labels: nearest neighbours, a linear probe."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isoviz.metrics.sample import Sample
 from isoviz.readouts.image import ROUNDING, Image, among_largest
-from isoviz.statistics.paired_bootstrap import Jackknife, Mean, MutualInformation, Statistic
+from isoviz.statistics.paired_bootstrap import Mean, Statistic
 
 NEIGHBOURS: Final = 10
 FOLDS: Final = 5
@@ -25,27 +25,23 @@ _MOST_TOGETHER: Final = 1_000
 Result = TypeVar("Result")
 
 
-def neighbours_and_silhouette(image: Image, labels: NDArray[np.int64]) -> dict[str, Statistic]:
-    """Both from the cosines of all pairs of `image.sample`.
+def neighbours(image: Image, labels: NDArray[np.int64]) -> Statistic:
+    """Share of the rows of `image.sample` that get their own label from their neighbours, by the cosines of all pairs.
 
     Each row gets the most common label of its nearest other rows (`neighbours_for` says how many), where rows tied at the last place
-    share its vote; in a tie, the label of the more similar rows. If rounding would decide between labels, each counts by chance. A row
-    whose label no other row has gets silhouette 0. Both are undefined if the sample has only one label.
+    share its vote; in a tie, the label of the more similar rows. If rounding would decide between labels, each counts by chance.
+    Undefined if the sample has only one label.
     """
     sample_labels = labels[image.sample]
     classes, codes = np.unique(sample_labels, return_inverse=True)
     if len(classes) < 2:
-        undefined = Mean(np.full(len(sample_labels), np.nan))
-        return {"knn": undefined, "silhouette": undefined}
+        return Mean(np.full(len(sample_labels), np.nan))
     member = np.eye(len(classes), dtype=np.float32)[codes]
     near = image.nearest(neighbours_for(codes, itself=True))
     votes, support = near @ member, near.multiply(image.cosines) @ member
     scores = votes + 1e-3 * support / (1 + np.abs(support).max(axis=1, keepdims=True))
     chances = among_largest(scores / 1e-3, 1)  # rounding of the cosines changes the scores by a thousandth of it
-    return {
-        "knn": Mean(chances[np.arange(len(codes)), codes]),
-        "silhouette": _silhouette(image.cosines, codes, member),
-    }
+    return Mean(chances[np.arange(len(codes)), codes])
 
 
 def neighbours_for(codes: NDArray[np.int64], *, itself: bool = False) -> int:
@@ -56,49 +52,6 @@ def neighbours_for(codes: NDArray[np.int64], *, itself: bool = False) -> int:
     """
     sizes = np.unique(codes, return_counts=True)[1]
     return min(NEIGHBOURS, max(1, int(np.median(sizes)) - itself), len(codes) - itself)
-
-
-def _silhouette(cosines: NDArray[np.float32], codes: NDArray[np.int64], member: NDArray[np.float32]) -> Statistic:
-    """The mean silhouette (Rousseeuw 1987) of m rows with the distance 1 − cosine."""
-    sizes = member.sum(axis=0).astype(np.float64)
-    m, rows, own_size = len(codes), np.arange(len(codes)), sizes[codes]
-    sums = sizes - cosines @ member  # of the distances to each class
-    # the distance to itself is 0, or 1 where a vector has no direction
-    own_sum = sums[rows, codes] - (1.0 - cosines.diagonal())
-    others = sums / sizes
-    others[rows, codes] = np.inf
-    closest = others.argmin(axis=1)
-    nearest = others[rows, closest]
-    others[rows, closest] = np.inf
-    next_nearest = others.min(axis=1)
-    values = _silhouettes(own_sum / np.maximum(own_size - 1, 1), nearest, own_size - 1)
-
-    def without() -> NDArray[np.float64]:
-        """(m,) means without each row in turn, in blocks of rows."""
-        total, single = np.zeros(m), own_size == 1
-        remaining = np.maximum(own_size - 1, 1).astype(np.float32)
-        for block in np.array_split(rows, -(-m // 64)):
-            column = block[:, None]
-            distance, own = 1 - cosines[block], codes[column] == codes
-            companions = (own_size[column] - 1 - own).astype(np.float32)
-            within = (own_sum[column].astype(np.float32) - distance * own) / np.maximum(companions, 1)
-            of_class = (sums[block].astype(np.float32)[:, codes] - distance) / remaining
-            of_class[:, single] = np.inf
-            first, second = nearest[column].astype(np.float32), next_nearest[column].astype(np.float32)
-            between = np.where(own, first, np.minimum(np.where(closest[column] == codes, second, first), of_class))
-            values = _silhouettes(within, between, companions)
-            values[np.arange(len(block)), block] = 0.0
-            total += values.sum(axis=0)
-        return total / (m - 1)
-
-    return Jackknife(float(values.mean()), m, without)
-
-
-def _silhouettes(within: NDArray[Any], between: NDArray[Any], companions: NDArray[Any]) -> NDArray[Any]:
-    """From the mean distances to the own class and to the nearest other; 0 for a row alone with its label."""
-    larger = np.maximum(within, between)
-    values = np.divide(between - within, larger, out=np.zeros_like(larger), where=larger > 1e-6)
-    return np.where(companions > 0, values, 0.0)
 
 
 def probe(image: Image, labels: NDArray[np.int64]) -> Statistic:
@@ -123,17 +76,6 @@ def finished(stages: Generator[None, None, Result]) -> Result:
         except StopIteration as end:
             result: Result = end.value
             return result
-
-
-def clusters(image: Image, labels: NDArray[np.int64]) -> Statistic:
-    """k-means on vectors of length 1, with one cluster per label and four starts (seed 0); one cluster if all are equal."""
-    from sklearn.cluster import KMeans
-
-    classes, codes = np.unique(labels, return_inverse=True)
-    if np.ptp(image.unit, axis=0).max() <= ROUNDING:  # k-means would divide what rounding leaves
-        return MutualInformation(codes, np.zeros_like(codes))
-    clusters_of_rows = KMeans(len(classes), n_init=4, random_state=0).fit_predict(image.unit)
-    return MutualInformation(codes, clusters_of_rows)
 
 
 def folds(labels: NDArray[np.int64], most: int = FOLDS) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -47,34 +46,11 @@ class ReadOut:
     compute: Callable[[Image, Annotations], Statistic] | None = field(default=None, compare=False)
 
 
-_SIMILARITIES: Final = {"cosine": "cosine", "dot": "dot product"}
-"""Name on screen of each similarity."""
-_BY_SIMILARITY: Final[dict[str, tuple[str, Needs, str, str, Aim]]] = {
-    "spearman": ("Spearman", "pairs", "pairs", "Rank correlation of the scores with the {}.", "up"),
-    "pearson": ("Pearson", "pairs", "pairs", "Linear correlation of the scores with the {}.", "up"),
-    "ndcg": ("nDCG@10", "queries", "queries", "Graded relevance of the first 10 documents by {}; 1 is ideal.", "up"),
-    "mrr": ("MRR@10", "queries", "queries", "Mean of 1/place of the first relevant document by {}.", "up"),
-    "recall1": ("Recall@1", "queries", "queries", "Share of the relevant documents in first place by {}.", "up"),
-    "recall10": ("Recall@10", "queries", "queries", "Share of the relevant documents among the first 10 by {}.", "up"),
-    "recall100": ("Recall@100", "queries", "queries", "Share of the relevant documents among the first 100 by {}.", "up"),
-    "hubness": ("Hubness", "queries", "documents", "Skewness of the number of queries with a document among their first 10 by {}. "
-                "High: a few documents are found too often.", "down"),
-    "never": ("Documents never found", "queries", "documents", "Share of the documents that no query has among its first 10 by {}.", ""),
-}  # fmt: skip
-"""Title, needs, unit, help and aim of the read-outs that exist for several similarities."""
-
-
-def _by(slugs: str) -> Iterator[ReadOut]:
-    """These read-outs by each similarity."""
-    for slug, (name, words) in itertools.product(slugs.split(), _SIMILARITIES.items()):
-        title, needs, unit, text, aim = _BY_SIMILARITY[slug]
-        yield ReadOut(f"{slug}_{name}", f"{title}, {words}", needs, unit, text.format(words), aim=aim)
-
-
 CATALOGUE: Final[dict[str, ReadOut]] = {
     one.slug: one
     for one in (
-        *_by("spearman pearson"),
+        ReadOut("spearman_cosine", "Spearman, cosine", "pairs", "pairs", "Rank correlation of the scores with the cosine."),
+        ReadOut("pearson_cosine", "Pearson, cosine", "pairs", "pairs", "Linear correlation of the scores with the cosine."),
         ReadOut(
             "alignment",
             "Alignment",
@@ -84,11 +60,13 @@ CATALOGUE: Final[dict[str, ReadOut]] = {
             aim="",
             compute=lambda image, annotations: pairs.alignment(image, annotations.pairs),  # type: ignore[arg-type]
         ),
-        *_by("ndcg mrr recall1 recall10 recall100 hubness never"),
+        ReadOut("ndcg_cosine", "nDCG@10, cosine", "queries", "queries", "Graded relevance of the first 10 documents; 1 is ideal."),
+        ReadOut("mrr_cosine", "MRR@10, cosine", "queries", "queries", "Mean of 1/place of the first relevant document."),
+        ReadOut("recall1_cosine", "Recall@1, cosine", "queries", "queries", "Share of the relevant documents in first place."),
+        ReadOut("recall10_cosine", "Recall@10, cosine", "queries", "queries", "Share of the relevant documents among the first 10."),
+        ReadOut("recall100_cosine", "Recall@100, cosine", "queries", "queries", "Share of the relevant documents among the first 100."),
         ReadOut("knn", "k-NN accuracy", "labels", "rows", "Share of rows whose nearest other rows by cosine mostly have the same label."),
-        ReadOut("silhouette", "Silhouette", "labels", "rows", "Are rows closer to their own label than to another? −1 to 1, by cosine."),
         ReadOut("probe", "Linear probe", "labels", "rows", "Accuracy of a tuned logistic regression, 5-fold cross-validated.", slow=True),
-        ReadOut("nmi", "k-means NMI", "labels", "rows", "How well k-means recovers the labels: normalised mutual information.", slow=True),
         ReadOut("frozen", "Frozen head", "head", "validation rows", "The run's own output layer, unchanged, on the transformed rows."),
         ReadOut(
             "refitted",
@@ -186,12 +164,10 @@ def _labels(image: Image, annotations: Annotations, slugs: set[str]) -> dict[str
     assert annotations.labels is not None
     codes, labelled = annotations.labels.codes, _labelled(image, annotations.labels)
     statistics: dict[str, Statistic] = {}
-    if slugs & {"knn", "silhouette"}:
-        statistics |= labels.neighbours_and_silhouette(labelled, codes)
+    if "knn" in slugs:
+        statistics["knn"] = labels.neighbours(labelled, codes)
     if "probe" in slugs:
         statistics["probe"] = labels.probe(labelled, codes)
-    if "nmi" in slugs:
-        statistics["nmi"] = labels.clusters(labelled, codes)
     return statistics
 
 
@@ -215,8 +191,8 @@ def _connected(image: Image, annotations: Annotations) -> NDArray[np.bool_]:
 
 
 _MEASURES: Final[Mapping[Needs, Callable[[Image, Annotations, set[str]], dict[str, Statistic]]]] = {
-    "pairs": lambda image, annotations, slugs: pairs.measure(image, annotations.pairs, slugs),  # type: ignore[arg-type]
-    "queries": lambda image, annotations, slugs: retrieval.measure(image, annotations.queries, slugs),  # type: ignore[arg-type]
+    "pairs": lambda image, annotations, _: pairs.measure(image, annotations.pairs),  # type: ignore[arg-type]
+    "queries": lambda image, annotations, _: retrieval.measure(image, annotations.queries),  # type: ignore[arg-type]
     "labels": _labels,
     "nothing": lambda image, _, slugs: cosines.measure(image) if slugs & {"random_pairs", "nearest"} else {},
 }

@@ -266,17 +266,13 @@ def task_title(slug: str) -> str:
     return task.title.removesuffix(" (demo)") if task else slug
 
 
-def read(store: Store, configs: Sequence[RunConfig], *, since: str = "") -> list[RunRecord]:
-    """The store's runs of these configurations, in their order: of equal ones the newest that finished, else the newest.
-
-    Args:
-        since: only runs with this id or a later one; "" for all.
-    """
+def read(store: Store, configs: Sequence[RunConfig]) -> list[RunRecord]:
+    """The store's runs of these configurations, in their order: of equal ones the newest that finished, else the newest."""
     identities = {config.identity for config in configs}
     newest: dict[tuple[str, int], tuple[bool, str]] = {}
     for summary in store.summaries():
         key = (summary.setup, summary.seed)
-        if key in identities and summary.id >= since:
+        if key in identities:
             newest[key] = max(newest.get(key, (False, "")), (summary.status == "finished", summary.id))
     run_ids = [newest[key][1] for config in configs if (key := config.identity) in newest]
     return [record(store, run_id) for run_id in run_ids]

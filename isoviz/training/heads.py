@@ -360,7 +360,7 @@ def ranking(vectors: np.ndarray, codes: np.ndarray) -> tuple[list[float], dict[s
     pairs = np.unique(np.stack([query, document], axis=1), axis=0)
     relevance = Relevance(rows[: len(queries)], rows[len(queries) :], pairs[:, 0], pairs[:, 1], np.ones(len(pairs)))
     slugs = [f"{name}_cosine" for name in ("ndcg", "mrr", "recall1", "recall10")]
-    measured = retrieval.measure(image, relevance, slugs)
+    measured = retrieval.measure(image, relevance)
     unit, ranks = image.unit, np.empty(len(codes))
     for start in range(0, len(codes), 1000):
         part = slice(start, start + 1000)

@@ -6,7 +6,6 @@
     chains.py      chains of transforms as text, for addresses
     images.py      images of clouds under chains, cached and measured
     engine.py      the numbers of a run's cloud or of any vectors: instant ones, and slow ones in the background
-    curves.py      a read-out and IsoScore over one parameter
     layer.py       IsoLayer trained on cached vectors
     export.py      a chain as Python code, as a matrix or as a sentence-transformers model
     scheduler.py   the order of computations when many users move sliders at once

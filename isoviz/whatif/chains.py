@@ -121,7 +121,7 @@ def read_for_vectors(text: str) -> tuple[Step, ...]:
     steps = read(text)
     if labelled := next((step for step in steps if step.kind.needs == "labels"), None):
         raise InputError(
-            f"chain: '{labelled.slug}' is trained on a run's labels; it needs a run (isoviz export --run)",
+            f"chain: '{labelled.slug}' is trained on a run's labels; it needs a run",
             field="chain",
         )
     return steps

@@ -42,7 +42,7 @@ from isoviz.whatif.embeddings import Cloud, Embeddings, load
 from isoviz.whatif.images import IMAGES, ImageSample, NotReadyError, SharedCache, image_of
 from isoviz.whatif.request import STORE, LayerRequest
 
-_ANSWERS, _FULLS, _CURVES = 256, 64, 64
+_ANSWERS, _FULLS = 256, 64
 """Chains whose numbers are cached for one cloud."""
 
 
@@ -152,7 +152,6 @@ class WhatIf:
         self.annotations = source.annotations
         self.groups: Splits = source.groups if isinstance(source, Division) else (None, None)
         self.trains = trains
-        self.curves = SharedCache(limit=_CURVES)
         self._answers = SharedCache(limit=_ANSWERS)
         self._fulls = SharedCache(limit=_FULLS)
         self._start: FactoredCloud | None = None

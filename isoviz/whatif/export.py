@@ -28,7 +28,6 @@ from isoviz.models import prefixes, sources
 from isoviz.posthoc import export
 from isoviz.posthoc.export import Effect, Origin
 from isoviz.posthoc.protocol import Affine
-from isoviz.readouts.division import divide
 from isoviz.readouts.reading import Comparison
 from isoviz.whatif import chains
 from isoviz.whatif.chains import Step
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
     from isoviz.models.adapter import HeadedModel
-    from isoviz.vectors import VectorSet
 
 ARCHIVE: Final = "archive"
 """Name of the result array that holds a zip archive's bytes."""
@@ -105,7 +103,6 @@ print("{metric}, refitted head", cloud.refitted_metric(cloud.train, cloud.valida
     )
     return f"""from isoviz import metrics, readouts, vectors
 from isoviz.posthoc import {names}
-from isoviz.readouts.division import divide
 
 cloud = divide(vectors.load("{engine.key}"))
 {transform}.fit(cloud.train{fit})
@@ -132,17 +129,6 @@ def effects_of(engine: WhatIf, measured: Sequence[Comparison], rows_note: str = 
         )
         for result in measured
     )
-
-
-def measured_on(vectors: VectorSet, steps: Sequence[Step]) -> tuple[Effect, ...]:
-    """Effect of a chain on the read-outs of a set, fitted on one part of its rows and measured on another.
-
-    Raises:
-        InputError: too few rows to divide.
-    """
-    engine = WhatIf(divide(vectors))
-    note = f", with the chain fitted on {len(engine.train):,} other rows"
-    return effects_of(engine, engine.full(steps).comparisons, note)
 
 
 def spec_of_run(config: RunConfig, checkpoint: Path, cloud: str, embeddings: str) -> dict[str, Any]:

@@ -71,8 +71,7 @@ def compute(
             raise InputError("texts: these texts are no longer on this server", field="texts") from None
     if isinstance(text_set, vectors.TextSet) and (empty := text_set.n - (filled := text_set.without_empty()).n):
         text_set = replace(filled, name=f"{text_set.name}, without {empty:,} empty texts")
-    facts: dict[str, Any] = {"texts": request.texts}
-    return stored(encoded(text_set, request.model, request.layer, report, **facts))
+    return stored(encoded(text_set, request.model, request.layer, report, texts=request.texts))
 
 
 def encoded(
@@ -134,8 +133,7 @@ def encoded(
 
 def _work(job: Job) -> None:
     asked = job.request
-    request = TextsRequest(asked["texts"], asked["model"], asked["layer"])
-    job.publish(*compute(request, job.report))
+    job.publish(*compute(TextsRequest(asked["texts"], asked["model"], asked["layer"]), job.report))
 
 
 ENCODED: Final = JobKind(

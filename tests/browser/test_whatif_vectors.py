@@ -1,4 +1,4 @@
-"""What-if without a run: a newcomer's own table to a verdict, and the demo search to a curve that its address restores."""
+"""What-if without a run: a newcomer's own table to a verdict."""
 
 from __future__ import annotations
 

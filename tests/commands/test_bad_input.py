@@ -18,7 +18,6 @@ from tests.tiny import TinyModels, write_cola
 
 OWN = "train --task own --text a --label b"
 TRANSFORM = "transform --chain zca --in {box}/dev.npy --out {box}/after.npy --fit-on {box}/train.npy"
-EXPORT = "export --fit-on {box}/train.npy --chain zca"
 MEASURE = "measure --model {model} --task glue/cola --data {box}/cola"
 
 LINES = {
@@ -46,8 +45,7 @@ LINES = {
     "ruler --model {model} --task own": "--task: give your own texts",
     "ruler --model {model} --texts {box}/own.txt --task demo/qa": "--texts: give your own texts or a task",
     "ruler --model {model} --pairs {box}/dev.npy": "--pairs: only with embeddings or your own texts",
-    "ruler --model {model} --halves --labels label": "--halves: give labels or halves, not both",
-    "ruler --embeddings {box}/dev.npy --halves": "--halves: only with a model",
+    "ruler --model {model} --pairs {box}/dev.npy --labels label": "--pairs: give labels or pairs, not both",
     "compare {box}/dev.npy {box}/train.npy": "encoders: all need the same documents and questions, in the same order; got 10, 120",
     "compare {box}/dev.npy {box}/dev.npy --queries {box}/dev.npy --relevance {box}/dev.npy": "--queries: give 2",
     "compare {box}/dev.npy {box}/dev.npy --queries {box}/dev.npy {box}/dev.npy": "--relevance: questions need relevance",
@@ -91,12 +89,9 @@ LINES = {
     "worker --cpus 2": "--cpus: only with --ray",
     "compare nothing": "no run and no experiment 'nothing'",
     "compare sweep --by epochs": "--by: all of these runs have the same epochs",
-    "report other": "no experiment 'other'",
-    "report sweep --out report.pdf": "--out: expected a name that ends in .html",
     "study run istar-figure-2 --model demo/tiny-bert": "--model: 'istar-figure-2' does not take this",
     "study run isobn-figures --data {box}/file": "--data: expected TASK=DIR",
     "study run istar-figure-22": "did you mean 'istar-figure-2'?",
-    "study run istar-figure-2 --fresh": "--fresh: 'istar-figure-2' has no runs",
     "study run istar-figure-2 --scale huge": "--scale: input should be 'quick' or 'full'",
     "study": "ACTION",
     f"{TRANSFORM} --chain language_removal": "--groups: ",
@@ -112,11 +107,6 @@ LINES = {
     f"{TRANSFORM} --out after.csv": "--out: must end in .npy, got 'after.csv'",
     f"{TRANSFORM} --fit-on {{box}}/narrow.npy": "narrow.npy' has 3 dimensions",
     f"{TRANSFORM} --in {{box}}/holes.npy": "--in: row 5, dimension 3: the number is NaN",
-    f"{EXPORT} --chain mean_removal --out a.zip": "--chain: mean_removal is not affine",
-    f"{EXPORT} --out folder": "--model: name the model that encoded these vectors",
-    f"{EXPORT} --out a.zip --prompt query": "--prompt: only with --model",
-    f"{EXPORT} --out a.zip --run x": "--fit-on: give either --fit-on or --run",
-    f"{EXPORT} --model demo/tiny-bert --out folder": "fitted on 8 dimensions, 'demo/tiny-bert' gives",
     "links renew runnr": "did you mean 'runner'?",
     "app --port 99999": "--port: input should be less than or equal to 65535",
     "app --port 48777 --open {box}/absent.npy": "--open: no file",
@@ -130,7 +120,7 @@ LINES = {
     "fly": "invalid choice: 'fly'",
     "": "VERB",
 }
-IN_STORE = ("runs", "compare", "report", "worker")
+IN_STORE = ("runs", "compare", "worker")
 
 
 @pytest.fixture(scope="module")
@@ -191,6 +181,6 @@ def test_one_line_and_exit_code_2(
     assert (code, out) == (2, "")
     *notes, last = err.splitlines()
     assert last.startswith("isoviz: ") and LINES[line] in last
-    assert not notes or line.startswith("export")
+    assert not notes
     assert not (tmp_path / "untouched" / "isoviz.db").exists() or line.startswith("links") or "run:" in line
     assert not list(box.glob("*.partial")) and not (box / "after.npy").exists()

@@ -32,7 +32,6 @@ def call(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
 
 VERBS = {
     "transform": ("transform", "--chain", "zca", "--in", "{}", "--out", "out.npy"),
-    "export": ("export", "--chain", "zca", "--fit-on", "{}", "--out", "out.zip"),
     "upgrade": ("upgrade", "--old", "{}", "--new", "{}"),
     "measure": ("measure", "--embeddings", "{}"),
     "check": ("check", "{}", "--save", "out.json"),

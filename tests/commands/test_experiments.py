@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,14 +29,6 @@ def store(tmp_path: Path) -> str:
     return str(tmp_path / "store")
 
 
-def test_a_report_is_written_to_one_file(store: str, tmp_path: Path, capfd: Captured) -> None:
-    out = tmp_path / "report.html"
-    assert main(["report", "my sweep", "--store", store, "--out", str(out)]) == 0
-    assert capfd.readouterr().out.startswith(f"{out}: ")
-    text = out.read_text()
-    assert "Do these methods differ?" in text and "4 runs (4 finished)" in text
-
-
 def test_every_setup_gets_the_same_new_seeds(store: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     launched: list[tuple[str, int]] = []
 
@@ -52,18 +43,3 @@ def test_every_setup_gets_the_same_new_seeds(store: str, monkeypatch: pytest.Mon
     assert main(["runs", "add-seeds", "my sweep", "--count", "2", "--store", store]) == 0
     assert sorted(launched) == [("baseline", 2), ("baseline", 3), ("istar", 2), ("istar", 3)]
     assert "4 runs, seeds 2 to 3" in capsys.readouterr().err
-
-
-def test_a_priority_reorders_the_queue(tmp_path: Path, capsys: Captured) -> None:
-    opened = Store(tmp_path / "queue")
-    a, b, c = opened.create([RunConfig(seed=seed) for seed in range(3)])
-
-    def queue(*arguments: str) -> list[list[str]]:
-        assert main(["runs", *arguments, "--store", opened.url, "--json"]) == 0
-        return [list(entry.values()) for entry in json.loads(capsys.readouterr().out)["queue"]]
-
-    assert queue("priority", b, "high") == [[b, "high"], [a, "normal"], [c, "normal"]]
-    opened.request_stop(a)
-    assert main(["runs", "priority", a, "low", "--store", opened.url]) == 2
-    assert "it is stopped, not waiting in the queue" in capsys.readouterr().err
-    opened.close()

@@ -21,7 +21,7 @@ from isoviz.operations import jobs
 from isoviz.operations.jobs import RULER, SetRequest
 from isoviz.operations.ruler import RulerRequest, known_in, measure, of_set, texts_of_task
 from isoviz.runs.store import Store
-from isoviz.vectors import VectorSet, demo_sets, halves
+from isoviz.vectors import VectorSet, demo_sets
 from isoviz.vectors.sets import TextSet
 from isoviz.whatif import texts as encoded
 
@@ -68,16 +68,6 @@ def test_single_texts_are_related_by_their_labels_only_if_asked() -> None:
         with pytest.raises(InputError) as refused:
             texts_of_task(task, tasks.load(task).validation.iloc[:20], labels)
         assert refused.value.field == "labels"
-
-
-def test_halves_are_cut_between_words_and_each_two_are_a_pair() -> None:
-    texts = vectors.from_texts(["one two three four five six seven", "too short to be cut", *["a b c d e f"] * 2])
-    cut = halves.halved(texts)
-    assert cut.columns["text"].tolist() == ["one two three", "a b c", "four five six seven", "d e f"]
-    assert related(cut, 1) == {("one two three", "four five six seven"), ("a b c", "d e f")}
-    with pytest.raises(InputError) as refused:
-        halves.halved(vectors.from_texts(["too short", "too short as well"]))
-    assert refused.value.field == "halves"
 
 
 def annotated(points: np.ndarray, **options: object) -> VectorSet:
@@ -149,7 +139,7 @@ def test_a_model_on_a_task_with_its_fingerprint(tmp_path: Path, capsys: pytest.C
     assert document["near_misses"] == expected
 
 
-def test_own_texts_with_pairs_labels_or_halves(tmp_path: Path) -> None:
+def test_own_texts_with_pairs_or_labels(tmp_path: Path) -> None:
     lines = [f"The {name} number {row} is in the house today." for row in range(20) for name in ("cat", "dog")]
     frame = pd.DataFrame({"id": range(40), "text": lines, "label": ["cat", "dog"] * 20})
     frame.to_csv(tmp_path / "own.csv", index=False)
@@ -161,8 +151,6 @@ def test_own_texts_with_pairs_labels_or_halves(tmp_path: Path) -> None:
     assert measure(RulerRequest(**request, pairs=str(tmp_path / "pairs.csv"))).ruler.related.pairs == 20  # type: ignore[union-attr]
     labelled = measure(RulerRequest(**request, labels="label")).ruler
     assert labelled.related is not None and labelled.related.pairs == 2 * 190
-    cut = measure(RulerRequest(**request, halves=True)).ruler
-    assert cut.relation == halves.ASSUMES and cut.related is not None and (cut.n, cut.related.pairs) == (80, 40)
 
 
 def test_empty_texts_are_left_out_and_counted(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The command line's report on runs: labelled numbers, times, baselines, collapse, and a table over seeds."""
+"""The command line's report on runs: labelled numbers, times, baselines, collapse."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 
 from isoviz.__main__ import main
 from isoviz.commands import runs
-from isoviz.commands.run_report import describe, print_summary
+from isoviz.commands.run_report import describe
 from isoviz.operations.documents import as_json
 from isoviz.runs.store import Store
 from tests.dashboard.made_up import config, finish, result, row, started
@@ -46,29 +46,6 @@ def test_collapse_and_notes_are_in_text_and_json():
     assert document["collapsed"] == "predicts one class" and document["notes"] == start.notes
     assert document["baselines"] == {"majority": 0.5, "bag_of_words": 0.625}
     assert as_json(finished())["collapsed"] is None and "collapsed" not in describe(finished())
-
-
-SEEDS = [
-    finished(0, 0.5, 0.25, lam=-1),
-    finished(1, 0.0, 0.0, lam=-1, collapsed="predicts one class"),  # in no mean
-    finished(2, 0.75, 0.5, lam=-1),
-    finished(0, 1.0, 0.5, lam=1),
-    row("r9", config("istar", 1, {"lam": 1}), "failed", error={"message": "out of memory"}),
-]
-
-
-def test_table_over_seeds(capsys):
-    print_summary(SEEDS, started())
-    _, heading, columns, down, up, *baselines = capsys.readouterr().out.splitlines()
-    assert (
-        "sample standard deviation" in heading and "head, what the output layer reads (validation, n = 500" in heading
-    )
-    assert columns.split()[:3] == ["setup", "seeds", "accuracy"]
-    assert down.startswith("istar lam=-1 ") and "0.6250 ± 0.1768" in down  # √(2 · 0.125²)
-    assert down.endswith("1 of 3 collapsed: predicts one class")
-    assert up.startswith("istar lam=1 ") and "1.0000" in up and "±" not in up  # one seed has no deviation
-    assert up.endswith("1 not finished")
-    assert [line.split()[0] for line in baselines] == ["(majority)", "(bag"]
 
 
 def test_listing_waits_for_no_catalogue(tmp_path):

@@ -44,7 +44,7 @@ def test_run_writes_the_document_it_prints(tiny_quick, capsys, tmp_path):
 def test_run_speaks_plainly(tiny_quick, capsys):
     assert main(["study", "run", "istar-figure-2"]) == 0
     out, _ = capsys.readouterr()
-    assert "IsoScore*, ζ = 0.2" in out and "scale quick, seed 0" in out
+    assert "what they draw is in --json" in out and "scale quick, seed 0" in out
 
 
 def test_a_study_of_your_own_encoder_and_files(tiny_models, cola, capsys, tmp_path):

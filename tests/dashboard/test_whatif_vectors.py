@@ -1,4 +1,4 @@
-"""What-if without a run: a set that is there, its verdicts and curve, and what it says; the sentences and figures without the page."""
+"""What-if without a run: a set that is there, its verdicts, and what it says; the sentences and figures without the page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.components.lab import source as lab
 from dashboard.shared import menu
-from dashboard.whatif import curves, drawing, panel, sentences
+from dashboard.whatif import drawing, sentences
 from isoviz import vectors
 from isoviz.readouts import CATALOGUE, Comparison, division
 from isoviz.readouts.division import divide
@@ -25,7 +25,6 @@ from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.tables.kinds.page import START
 from isoviz.vectors import VectorSet
 from isoviz.whatif import chains
-from isoviz.whatif.curves import CurvePoint
 from isoviz.whatif.engine import Answer, Full, WhatIf
 from isoviz.whatif.scheduler import SCHEDULER
 from tests.dashboard.conftest import Offered, OpenPage
@@ -49,20 +48,19 @@ def stored_set(n: int = 90, **columns: object) -> str:
 
 
 def opened(open_page: OpenPage, key: str, **query: str) -> AppTest:
-    """The page with the curve's tab open."""
-    return open_page("whatif", **menu.WHATIF_OWN, whatif_either=key, whatif_tab=panel.CURVE, **query)
+    """The page on a stored set."""
+    return open_page("whatif", **menu.WHATIF_OWN, whatif_either=key, **query)
 
 
-def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
+def test_a_kept_set_its_numbers_and_verdicts(open_page: OpenPage) -> None:
     key = stored_set()
-    page = opened(open_page, key, chain="zca:strength=0.5", whatif_readout="k-NN accuracy")
+    page = opened(open_page, key, chain="zca:strength=0.5")
     assert errors(page) == []
     shown = texts(page)
     assert "Transforms are fitted on 30 rows; the numbers are of 30 others." in shown
-    assert "held back" not in shown and "too small to hold rows back" in shown  # all of them are cross-validated
+    assert "held back" not in shown  # all of them are cross-validated
     assert "Cross-validated over all 90 labelled rows: Linear probe" in shown
     assert "The smallest difference that 90 rows can show is 0.067" in shown
-    assert "Best on these 30 rows: ZCA whitening: strength s" in shown
     engine = WhatIf(divide(vectors.load(key)))
     answer = engine.answer(chains.read("zca:strength=0.5"))
     (score,) = re.findall(r"^\| IsoScore \| \S+ \| (\S+) \|", shown, re.MULTILINE)
@@ -75,13 +73,6 @@ def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
     crossed = {one.readout.slug: one for one in engine.full(WHITEN).crossed}
     assert f"Classifier: {sentences.verdict(CLASSIFIER, crossed, WHITEN)[0]}." in shown
     assert "Search: needs queries." in shown and "Similarity: needs scored pairs." in shown
-
-    use = page.button(key="whatif_use_best")
-    value = float(use.label.removeprefix("Use "))
-    if value != 0.5:
-        use.click().run()
-        assert errors(page) == [] and chains.read(page.query_params["chain"])[0].params.strength == value
-    assert page.button(key="whatif_use_best").disabled
 
 
 def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage, offered: Offered, tmp_path: Path) -> None:
@@ -124,9 +115,6 @@ def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage, of
     page.query_params["whatif_either"] = stored_set()  # of the same name, and with the same chain
     page.run()
     assert "Prepare files" in labels() and "Matrix (numpy)" not in labels()
-    page.query_params["chain"] = "none"
-    page.run()
-    assert errors(page) == [] and "No step of this chain has a numeric parameter." in texts(page)
 
 
 def test_the_page_begins_with_a_chain_that_it_knows() -> None:
@@ -142,7 +130,7 @@ def test_the_check_on_the_held_back_rows_is_the_verdict_everywhere(
     open_page: OpenPage, offered: Offered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(division, "CROSSED", 50)
-    page = opened(open_page, stored_set(), chain="zca:strength=0.5", whatif_readout="k-NN accuracy")
+    page = opened(open_page, stored_set(), chain="zca:strength=0.5")
     assert "30 rows are held back." in texts(page) and "Cross-validated" not in texts(page)
     next(button for button in page.button if button.label == "Prepare files").click().run()
     assert "held-back" not in readme(offered)
@@ -183,20 +171,6 @@ def test_a_set_that_is_gone_or_too_small_says_so(open_page: OpenPage) -> None:
 def changed(slug: str, low: float, high: float, n: int = 1_000) -> Comparison:
     middle = (low + high) / 2
     return Comparison(CATALOGUE[slug], 0.5, 0.5 + middle, Difference(middle, low, high, n, 1_000))
-
-
-def test_a_curve_has_intervals_around_its_values_and_a_line_for_no_transform() -> None:
-    points = [
-        CurvePoint(0.0, 0.5, Difference(0.0, 0.0, 0.0, 60, 1_000), 0.2, 0.1, 0.3),
-        CurvePoint(0.5, 0.7, Difference(0.2, 0.1, 0.4, 60, 1_000), None, None, None),
-        CurvePoint(1.0, None, Difference(None, None, None, 60, 0), 0.4, 0.3, 0.5),
-    ]
-    figure = curves.picture(points, "strength s", "nDCG", 0.5)
-    readout, isoscore, none = figure.data
-    assert list(readout.y) == [0.5, 0.7, None] and list(readout.x) == ["0", "0.5", "1"]
-    assert readout.error_y.array[1] == pytest.approx(0.2) and readout.error_y.arrayminus[1] == pytest.approx(0.1)
-    assert list(readout.marker.size) == [7, 11, 7]
-    assert list(isoscore.y) == [0.2, None, 0.4] and set(none.y) == {0.5}
 
 
 # ------------------------------------------------------------------------------------------------------ the verdict card

@@ -46,11 +46,6 @@ def test_the_value_of_the_whole_sphere(d):
     assert uniformity(x) == pytest.approx(metrics.get("uniformity").at_isotropy.value(1500, d), abs=0.01)
 
 
-def test_gradient():
-    x = torch.from_numpy(spread_cloud(6, 3)).requires_grad_()
-    assert torch.autograd.gradcheck(uniformity, (x,))
-
-
 def by_loops_positives(x, y, alpha):
     total = 0.0
     for one, other in zip(x, y, strict=True):

@@ -1,22 +1,19 @@
-"""What all transforms promise: parity of numpy and torch, defined answers, affine form, state, and a cheap catalogue."""
+"""What all transforms promise: parity of numpy and torch, defined answers, affine form, and a cheap catalogue."""
 
 from __future__ import annotations
 
 import functools
-import json
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors import safe_open
-from safetensors.numpy import save_file
 
 from isoviz import posthoc
 from isoviz.errors import InputError
 from isoviz.parameters import bounds, start_values
-from isoviz.posthoc import chain, from_state
+from isoviz.posthoc import chain
 from tests.posthoc.clouds import AWKWARD, cloud
 
 MAKE = {
@@ -193,7 +190,7 @@ def test_unfittable_input_is_refused(points, reason):
 @everyone
 def test_untransformable_input_is_refused(name):
     transform = MAKE[name]()
-    for use in (lambda: transform.transform(cloud()), transform.affine, transform.state):
+    for use in (lambda: transform.transform(cloud()), transform.affine):
         with pytest.raises(InputError, match=r"not fitted yet: call fit\(points\) first"):
             use()
     transform.fit(cloud())
@@ -229,32 +226,3 @@ def test_a_chain_fits_each_step_on_what_came_before():
     expected = third.transform(second.transform(first.transform(dev)))
     np.testing.assert_allclose(fitted.fit(train).transform(dev), expected, rtol=1e-12)
     assert fitted.steps[0].removed == 2
-
-
-@everyone
-def test_a_fitted_transform_survives_a_safetensors_file(name, tmp_path):
-    train, dev = cloud(), cloud(9, seed=1)
-    transform = MAKE[name]().fit(train)
-    state = transform.state()
-    save_file(state["arrays"], tmp_path / "t.safetensors", metadata={"spec": json.dumps(state["spec"])})
-    with safe_open(tmp_path / "t.safetensors", framework="numpy") as file:
-        arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-        back = from_state({"spec": json.loads(file.metadata()["spec"]), "arrays": arrays})
-    np.testing.assert_array_equal(back.transform(dev), transform.transform(dev))
-    assert back.state()["spec"] == state["spec"]  # the counts too
-    assert repr(back) == repr(transform)
-
-
-@pytest.mark.parametrize(
-    "spec, arrays, reason",
-    [
-        ({"slug": "zac"}, {}, "unknown transform 'zac'; did you mean 'zca'"),
-        ({"counts": {}}, {}, "counts \\['dropped'\\]"),
-        ({"params": {"strength": 7}}, {}, "less than or equal to 1"),
-        ({}, {"extra": np.ones(3)}, "holds \\['matrix', 'mean'\\]"),
-    ],
-)
-def test_a_damaged_state_is_refused(spec, arrays, reason):
-    state = posthoc.zca().fit(cloud()).state()
-    with pytest.raises(InputError, match=reason):
-        from_state({"spec": {**state["spec"], **spec}, "arrays": {**state["arrays"], **arrays}})

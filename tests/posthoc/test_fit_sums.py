@@ -27,7 +27,7 @@ def _from_sums(transform: posthoc.Transform, points: np.ndarray) -> posthoc.Tran
 def test_the_fit_is_the_same(slug: str, points: np.ndarray) -> None:
     kind: type[CataloguedTransform] = posthoc.get(slug)
     fitted, sums = kind().fit(points), _from_sums(kind(), points)
-    assert fitted.state()["spec"] == sums.state()["spec"]
+    assert [one.learnt.counts for one in (fitted, sums)] == [sums.learnt.counts] * 2
     np.testing.assert_allclose(sums.transform(points), fitted.transform(points), rtol=1e-8, atol=1e-8)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import silhouette_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from isoviz import posthoc
@@ -18,11 +17,6 @@ LABELS = RNG.integers(0, 3, 90)
 POINTS = RNG.normal(size=(90, 6)) + 1.2 * np.eye(6)[LABELS]
 
 
-def test_the_silhouette_matches_scikit_learn() -> None:
-    silhouette = labels.neighbours_and_silhouette(Image(POINTS), LABELS)["silhouette"]
-    assert silhouette.value == pytest.approx(silhouette_score(POINTS, LABELS, metric="cosine"), abs=1e-5)
-
-
 def test_nearest_neighbours_vote_as_in_plain_loops() -> None:
     unit = POINTS / np.linalg.norm(POINTS, axis=1, keepdims=True)
     right = []
@@ -32,13 +26,13 @@ def test_nearest_neighbours_vote_as_in_plain_loops() -> None:
         near = np.argsort(-similar)[:10]
         score = {one: (np.sum(LABELS[near] == one), similar[near][LABELS[near] == one].sum()) for one in range(3)}
         right.append(max(score, key=score.__getitem__) == LABELS[row])
-    assert labels.neighbours_and_silhouette(Image(POINTS), LABELS)["knn"].value == pytest.approx(np.mean(right))
+    assert labels.neighbours(Image(POINTS), LABELS).value == pytest.approx(np.mean(right))
 
 
 @pytest.mark.parametrize("codes", [[0] * 6 + [1] * 5, [1] * 6 + [0] * 5])
 def test_labels_that_rounding_would_choose_between_count_by_chance(codes: list[int]) -> None:
     """The five others with its label and the five with the other one are equally near each of the six rows."""
-    found = labels.neighbours_and_silhouette(Image(1 + 1e-9 * POINTS[:11]), np.array(codes))["knn"]
+    found = labels.neighbours(Image(1 + 1e-9 * POINTS[:11]), np.array(codes))
     assert found.value == pytest.approx(3 / 11)
 
 
@@ -47,14 +41,13 @@ def test_rounding_is_not_fitted() -> None:
     assert (labels.linear_head(points, codes, points, "classification") == 1).all()
     assert labels.linear_head(points, 1.0 * codes, points, "regression") == pytest.approx(2 / 3)
     assert labels.probe(Image(points), codes).value == pytest.approx(2 / 3)
-    assert labels.clusters(Image(points), codes).value == 0.0
 
 
 @pytest.mark.parametrize(("rows", "classes"), [(10, 2), (20, 5), (33, 6), (60, 12)])
 def test_rows_of_small_classes_find_their_own(rows: int, classes: int) -> None:
     codes = np.arange(rows) % classes
     apart = np.eye(classes)[codes] + 0.01 * np.random.default_rng(rows).normal(size=(rows, classes))
-    assert labels.neighbours_and_silhouette(Image(apart), codes)["knn"].value == 1.0
+    assert labels.neighbours(Image(apart), codes).value == 1.0
     crossed = labels.finished(labels.crossed_stages(apart, codes, lambda train: lambda points: points))["knn"]
     assert crossed[0].value == crossed[1].value == 1.0
 
@@ -65,8 +58,7 @@ def test_a_rare_label_costs_no_folds_and_may_be_missing_from_the_sample() -> Non
     image = Image(np.random.default_rng(0).normal(size=(3000, 2)))
     one_of_many = np.zeros(3000, dtype=np.int64)
     one_of_many[np.setdiff1d(np.arange(3000), image.sample)[0]] = 1
-    measured = labels.neighbours_and_silhouette(image, one_of_many)
-    assert measured["knn"].value is None and measured["silhouette"].value is None
+    assert labels.neighbours(image, one_of_many).value is None
 
 
 def test_the_probe_is_cross_validated() -> None:
@@ -89,12 +81,6 @@ def test_the_probe_chooses_its_penalty() -> None:
     assert accuracy > default.mean() - 0.02
     many = np.repeat([0, 1, 2, 3], [30, 20, 2, 1])
     assert labels.probe(Image(latent[:53, :8]), many).value is not None  # labels too rare for inner folds
-
-
-def test_clusters_match_separated_labels_only() -> None:
-    apart = np.eye(6)[LABELS] + 0.01 * POINTS
-    assert labels.clusters(Image(apart), LABELS).value == pytest.approx(1.0)
-    assert labels.clusters(Image(np.random.default_rng(2).normal(size=(90, 6))), LABELS).value < 0.2
 
 
 def test_cross_fitting_shows_no_row_to_what_reads_it() -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.metrics import normalized_mutual_info_score
 
 from isoviz.statistics import paired_bootstrap
 from isoviz.statistics.paired_bootstrap import (
     Correlation,
     Jackknife,
     Mean,
-    MutualInformation,
     Ranks,
     difference,
     draws,
@@ -23,16 +21,11 @@ N = 60
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=N)
 GRADES = RNG.integers(0, 6, N).astype(float)  # many ties
-CODES, CLUSTERS = RNG.integers(0, 3, N), RNG.integers(0, 4, N)
 
 CASES = {
     "mean": (Mean(X), lambda rows: X[rows].mean()),
     "pearson": (Correlation(GRADES, X), lambda rows: stats.pearsonr(GRADES[rows], X[rows])[0]),
     "spearman": (Correlation(Ranks(GRADES), X), lambda rows: stats.spearmanr(GRADES[rows], X[rows])[0]),
-    "nmi": (
-        MutualInformation(CODES, CLUSTERS),
-        lambda rows: normalized_mutual_info_score(CODES[rows], CLUSTERS[rows]),
-    ),
 }
 
 

@@ -242,7 +242,7 @@ def test_a_run_of_the_same_configuration_is_used_again(tmp_path):
     inputs = Inputs.read(tasks=["demo/acceptability"], seeds=[0])
     planned = istar.FIGURE_3.configs("quick", inputs)
     assert records.read(store, planned) == [] and records.missing(planned, []) == planned
-    old = made_up.finish(store, planned[0], 0.7, 0.2)
+    made_up.finish(store, planned[0], 0.7, 0.2)
     new = made_up.finish(store, planned[0].model_copy(update={"threads": 7, "checkpoint_minutes": 1.0}), 0.71, 0.2)
     made_up.fail(store, planned[0])
     made_up.fail(store, planned[1])
@@ -253,7 +253,6 @@ def test_a_run_of_the_same_configuration_is_used_again(tmp_path):
         (True, "finished"), (False, "failed"), (False, "queued"),
     ]  # fmt: skip
     assert records.missing(planned, matched) == [planned[1], *planned[3:]]
-    assert [run.row.id for run in records.read(store, planned[:1], since=new)] == [new] != [old]
     assert matched[0].started is not None and matched[0].number("accuracy") == 0.71
 
 
@@ -274,12 +273,6 @@ def test_the_command_trains_what_is_missing_and_draws_it(capsys, monkeypatch):
     assert "0 of 1 runs to carry out" in err
     assert "cannot tell: Isotropy and performance are inversely related." in out
     check_profile(Store(), result.runs[0])
-    assert main(["study", "run", "istar-figure-3", *small, "--fresh", "--json"]) == 0
-    out, err = capsys.readouterr()
-    assert "1 of 1 runs to carry out" in err
-    again = studies.Result.model_validate({k: v for k, v in json.loads(out).items() if k != "warnings"})
-    assert len(again.runs) == 1 and again.runs != result.runs
-    assert again.tables == result.tables  # the same seed on the same machine
 
 
 def check_profile(store, run_id):

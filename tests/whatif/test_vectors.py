@@ -1,4 +1,4 @@
-"""Any vectors under chains: the engine's image and read-outs against transforms applied to points, curves, held-back rows."""
+"""Any vectors under chains: the engine's image and read-outs against transforms applied to points, held-back rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from isoviz.readouts.division import divide
 from isoviz.readouts.isotropy import influence_of
 from isoviz.vectors import VectorSet
 from isoviz.whatif import chains, export
-from isoviz.whatif.curves import axes, best, cached_curve, curve
 from isoviz.whatif.engine import WhatIf
 from isoviz.whatif.images import NotReadyError, image_of
 
@@ -61,7 +60,7 @@ def test_what_follows_has_intervals_and_what_comes_at_once() -> None:
         engine.answer(steps, build=False)
     full = _run(engine.stages(steps))
     slugs = [comparison.readout.slug for comparison in full.comparisons]
-    assert sorted(slugs) == ["knn", "nearest", "nmi", "noise_floor", "probe", "random_pairs", "silhouette"]
+    assert sorted(slugs) == ["knn", "nearest", "noise_floor", "probe", "random_pairs"]
     for one in full.comparisons:
         assert one.difference.low is not None and one.difference.low <= one.difference.value <= one.difference.high
     # whitening makes the narrow direction that holds the label as wide as the others
@@ -81,27 +80,6 @@ def _run(stages):  # type: ignore[no-untyped-def]
             return end.value
 
 
-def test_a_curve_moves_one_parameter_and_ends_where_the_chain_is() -> None:
-    engine = WhatIf(divide(LABELLED))
-    steps = chains.read("all_but_the_top:remove=1~zca:strength=0.4")
-    by_step = {(axis.place, axis.name): axis for axis in axes(steps, 10)}
-    assert set(by_step) == {(0, "remove"), (1, "strength"), (1, "ridge")}
-    assert by_step[0, "remove"].values == (0, 1, 2, 3, 5, 8)
-    axis = by_step[1, "strength"]
-    assert {0.0, 0.4, 1.0} <= set(axis.values) and axis.current == 0.4
-    stages = curve(engine, steps, axis, "knn")
-    next(stages)
-    shown = cached_curve(engine, steps, axis, "knn")
-    points = _run(stages)
-    assert shown == points[:1] == cached_curve(engine, steps, axis, "knn")[:1]
-    assert [point.value for point in points] == list(axis.values)
-    here = next(point for point in points if point.value == 0.4)
-    assert here.readout == engine.answer(steps).readouts["knn"].value
-    assert here.isoscore == pytest.approx(engine.answer(steps).measures["isoscore"], abs=1e-8)
-    assert here.isoscore_low < here.isoscore < here.isoscore_high  # type: ignore[operator]
-    assert max(point.readout for point in points) == best(points, "knn").readout  # type: ignore[type-var, union-attr]
-
-
 def test_held_back_rows_are_others_under_the_same_fit() -> None:
     shown, held_back = WhatIf(divide(LABELLED)), WhatIf(divide(LABELLED, "held back"))
     assert np.array_equal(shown.train, held_back.train)
@@ -112,20 +90,6 @@ def test_held_back_rows_are_others_under_the_same_fit() -> None:
 def test_a_layer_that_needs_a_run_is_refused_in_words() -> None:
     with pytest.raises(InputError, match="trained on a run's labels and head"):
         WhatIf(divide(LABELLED)).image(chains.read("isolayer"))
-
-
-def test_a_curve_drops_each_dimension_in_turn() -> None:
-    engine, steps = WhatIf(divide(LABELLED)), chains.read("without_dimension")
-    (axis,) = axes(steps, 10)
-    assert axis.values == tuple(map(float, range(10)))
-    points = _run(curve(engine, steps, axis, "knn"))
-    part = divide(LABELLED)
-    rows, labels = LABELLED.points[part.rows], part.annotations
-    for number, point in enumerate(points):
-        without = readouts.image.Image(np.delete(rows, number, axis=1))
-        assert point.readout == pytest.approx(readouts.measure(without, labels, ["knn"])["knn"].value, abs=1e-9)
-    assert points[9].readout == min(point.readout for point in points)  # it holds the label
-    assert len(axes(steps, 768)[0].values) == 256
 
 
 def test_groups_of_a_set_are_its_labels_and_a_run_has_none() -> None:

@@ -336,7 +336,7 @@ def searches_of(found: VectorSet) -> Searches:
         raise InputError.at("pairs", "expected columns query, document, relevance")
     names = found.columns["id"].astype(str).tolist()
     slugs = ["ndcg_cosine", "recall10_cosine", "mrr_cosine"]
-    scored = retrieval.measure(Image(found.points), relevance, slugs)
+    scored = retrieval.measure(Image(found.points), relevance)
     values = np.stack([cast(Mean, scored[slug]).values for slug in slugs], axis=1).tolist()
     of_queries = zip(relevance.queries, relevance.graded, strict=True)
     answered = [names[query] for query, (documents, _) in of_queries if len(documents)]
