@@ -294,6 +294,6 @@ def test_every_place_of_the_papers_is_listed_once_and_can_be_named():
     assert [(entry.source, entry.place) for entry in studies.listed()] == [
         (source, place) for source in PAPERS for place in source.places
     ]
-    assert len({entry.slug for entry in studies.listed()}) == len(studies.listed()) == 22
+    assert len({entry.slug for entry in studies.listed()}) == len(studies.listed()) == 23
     assert all(studies.get(entry.slug) is entry.study for entry in studies.listed())
     assert studies.get("isobn-table-2") is studies.get("isobn-figures")
