@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from isoviz.errors import input_error
 from isoviz.input_validation import MOST_WHOLE
@@ -252,6 +252,14 @@ class RunConfig(BaseModel):
         description="The vector of a row, for decoders and embedding tasks. auto: as the model's authors say; else the last token of a "
         "decoder, the mean of others.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_former_fields(cls, values: Any) -> Any:
+        """Runs that were stored while decoders could leave out attention sinks name that option, nearly all to say no."""
+        if isinstance(values, dict) and values.get("without_sinks") is False:
+            return {name: value for name, value in values.items() if name != "without_sinks"}
+        return values
 
     @field_validator("prefix")
     @classmethod

@@ -110,7 +110,6 @@ LINES = {
     "links renew runnr": "did you mean 'runner'?",
     "app --port 99999": "--port: input should be less than or equal to 65535",
     "app --port 48777 --open {box}/absent.npy": "--open: no file",
-    "app {box}/nowhere --port 48777": "FOLDER: no folder",
     "lessons": "--out: give either --out or --check",
     "lessons --out {box}/nowhere/lessons.html": "--out: there is no folder",
     "page --out {box}/page.html --beside {box}/labels.csv": "--beside: only with --embeddings",
