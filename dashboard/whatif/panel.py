@@ -56,7 +56,7 @@ def draw(run: RunRow | None, key: str, part: Cloud | Part = "shown") -> None:
         card = Card(engine, steps) if run is None else None
         summary, figures, table, slow = map(_reserved, ("summary", "quick", "readouts", "slow"))
         summary, table = summary.empty(), table.empty()
-        st.subheader("All measures", anchor=False)
+        st.header("All measures", anchor=False)
         view = View(engine, run, steps, summary, st.empty(), table, figures, slow, st.container())
     try:
         _follow(view, card, f"{key}|{part}")
