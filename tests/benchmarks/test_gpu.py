@@ -38,6 +38,7 @@ def command(folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[str]
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_every_section_on_the_simulated_device(tmp_path: Path, gpu: Any) -> None:
     if obstacle := simulated.obstacle():
         missing(obstacle)
