@@ -115,7 +115,7 @@ class EpochBatches(Sampler[list[int]]):
         seed: the run's seed.
         bucketed: sort rows by length inside buckets of `BUCKET` batches, then shuffle the batches.
         part: (k, of): of each batch only the k-th of so many nearly equal parts, for one of several processes. A last batch with
-            fewer items than parts joins the one before.
+            one item, which has no negatives and no variance, or with fewer than parts joins the one before.
         together: so many consecutive items are one row, which counts as one item in all of this.
     """
 
@@ -143,7 +143,7 @@ class EpochBatches(Sampler[list[int]]):
 
     def __len__(self) -> int:
         whole, rest = divmod(len(self.lengths), self.batch_size)
-        return max(1, whole + (rest >= self.part[1]))
+        return max(1, whole + (rest >= max(2, self.part[1])))
 
     def __iter__(self) -> Iterator[list[int]]:
         part, parts = self.part

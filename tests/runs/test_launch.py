@@ -98,6 +98,10 @@ def test_the_processes_share_each_batch(rows, bucketed):
     assert list(order.sizes()) == [len(batch) for batch in batches[2:]]
 
 
+def test_one_row_that_is_left_joins_the_batch_before():
+    assert list(EpochBatches(np.ones(17), 8, 3, bucketed=False).sizes()) == [8, 9]
+
+
 # -------------------------------------------------------------------------------------------------------------- failures
 
 
