@@ -318,7 +318,7 @@ def _clouds(runs: pd.DataFrame, isotropy: list[Metric]) -> str:
     for metric in isotropy:
         by_cloud.setdefault(measures.home(metric), []).append(metric.heading)
     descriptions = {
-        "head": "classifier input, on validation rows" + (f" ({'; '.join(sizes)})" if sizes else ""),
+        "head": "head input, on validation rows" + (f" ({'; '.join(sizes)})" if sizes else ""),
         "layers": "all layers' tokens",
         "output": "the output weights",
     }

@@ -13,7 +13,7 @@ from isoviz.methods.composition import Composed
 from isoviz.metrics.protocol import Metric
 from isoviz.metrics.scores import REPORTED_ZETA
 
-CLOUDS = {"head": "classifier input", "layers": "all layers' tokens", "output": "output weights"}
+CLOUDS = {"head": "head input", "layers": "all layers' tokens", "output": "output weights"}
 """Display names of a run's clouds."""
 PROMPTS = ("texts",)
 """The inputs of a metric of each text's tokens, which views have and runs do not."""

@@ -19,9 +19,9 @@ from tests.dashboard.reading import drawn
 def test_three_scores_in_one_figure_name_their_cloud() -> None:
     scores = [metric for metric in measures.of_runs() if measures.is_score(metric)]
     assert [measures.with_cloud(metric) for metric in scores] == [
-        "IsoScore (classifier input)",
+        "IsoScore (head input)",
         "IsoScore* (all layers' tokens, ζ = 0.2)",
-        "IsoScore, unbiased (classifier input)",
+        "IsoScore, unbiased (head input)",
     ]
     assert measures.comparing().slug == "isoscore_star"
     assert {metric.slug: measures.cloud(metric) for metric in measures.of_runs() if "weights" in metric.kinds} == {
