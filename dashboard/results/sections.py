@@ -103,6 +103,7 @@ def filters(facets: pd.DataFrame) -> Filter:
     with fields[4]:
         present = [status for status in STATUSES if status in set(facets["status"])]
         status = choosing.several("Status", present, "results_status")
+    choosing.group_caption(facets, group)
     experiment = None if group == choosing.ALL else group
     return Filter(experiment, tuple(models), tuple(chosen), tuple(methods), tuple(status))
 

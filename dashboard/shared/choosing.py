@@ -28,7 +28,7 @@ def group_field(facets: pd.DataFrame, key: str, example: str, *, newest: bool = 
     if st.session_state.get(key) not in options:  # deleted, or a hidden example
         st.session_state.pop(key, None)
     # No format_func: the address contains the option's label, so it must not change with the runs.
-    selected = st.selectbox(
+    return st.selectbox(
         "Experiment",
         options,
         index=options.index(first),
@@ -36,12 +36,16 @@ def group_field(facets: pd.DataFrame, key: str, example: str, *, newest: bool = 
         bind="query-params",
         help=reference.glossary()["experiment"].text,
     )
-    if selected != ALL:
-        rows = facets[facets["group"] == selected]
-        methods, runs = ", ".join(dict.fromkeys(rows["title"])), int(rows["runs"].sum())
-        recorded = f". {examples.where_recorded()}" if rows["example"].any() else ""
-        st.caption(wording.plain(f"{runs} run{'s' if runs != 1 else ''}: {methods}{recorded}"))
-    return selected
+
+
+def group_caption(facets: pd.DataFrame, group: str) -> None:
+    """What an experiment consists of; nothing for `all`."""
+    if group == ALL:
+        return
+    rows = facets[facets["group"] == group]
+    methods, runs = ", ".join(dict.fromkeys(rows["title"])), int(rows["runs"].sum())
+    recorded = f". {examples.where_recorded()}" if rows["example"].any() else ""
+    st.caption(wording.plain(f"{runs} run{'s' if runs != 1 else ''}: {methods}{recorded}"))
 
 
 def group_options(facets: pd.DataFrame, example: str) -> list[str]:

@@ -81,7 +81,7 @@ def choose(facets: pd.DataFrame) -> Choice:
     fields = st.columns([2, 1, 1, 1, 1, 1])
     with fields[0]:
         group = choosing.group_field(facets, "tradeoffs_group", SWEEP)
-    facets = choosing.within(facets, group)
+    facets = of_group = choosing.within(facets, group)
     with fields[1]:
         model = st.selectbox("Model", _most(facets, "model"), key="tradeoffs_model", bind="query-params")
     facets = facets[facets["model"] == model]
@@ -106,6 +106,7 @@ def choose(facets: pd.DataFrame) -> Choice:
         )
     with fields[4]:
         measure = _measure_field(runs, parameter)
+    choosing.group_caption(of_group, group)
     return Choice(group, model, task, metric, measure, parameter, labels.get(parameter, ""))
 
 

@@ -133,14 +133,17 @@ def test_the_pages(visit: Callable[[str], Page], with_examples: Server) -> None:
         ("papers?study=istar-figure-3", ".main-svg"),
         ("lessons#lesson=rotation&step=3", ".ivl-form"),
     )
+    titles = set[str]()
     for number, (path, seen) in enumerate(pages):
         visit(f"{with_examples.url}/{path}")
         expect(page.locator(seen).first).to_be_visible()
         expect(page.get_by_test_id("stSidebarNav").get_by_role("listitem")).to_have_count(11)
         expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
         page.wait_for_load_state("networkidle")
+        titles.add(page.title())
         themes = THEMES if path in ("explore", "train", "live") else THEMES[number % 2 :][:1]  # others by turns
         assert (violations_of_app(page, themes), failed) == ([], []), path
+    assert len(titles) == len(pages) - 1 and all(title.endswith(" · IsoViz") for title in titles)  # one page twice
     page.get_by_text("Join or open a class").click()
     page.get_by_role("button", name="Open a class").click()
     page.get_by_role("button", name="Show the guesses at question 1").click()
