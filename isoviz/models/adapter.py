@@ -19,7 +19,7 @@ from isoviz.models.hooks import Hooks, Representations
 from isoviz.models.loading import Mismatch, load_bare, load_pretrained, reading, refusal
 from isoviz.models.objectives import Objective
 from isoviz.models.sources import ModelSource, configuration
-from isoviz.models.wiring import wire
+from isoviz.models.wiring import Embedder, wire
 from isoviz.tasks.kinds import KINDS, HeadKind, Kind
 
 if TYPE_CHECKING:
@@ -123,6 +123,8 @@ class HeadedModel(nn.Module):
             else:
                 raise ValueError("seq2seq: expected labels or decoder_input_ids, got neither")
             inputs |= {"decoder_input_ids": decoder_input_ids, "decoder_attention_mask": mask}
+        if isinstance(self.wiring, Embedder):
+            return self.wiring.encode(inputs, tokens=not self.training or self.hooks.reads_tokens())
         return self.wiring.encode(inputs)
 
     def forward(

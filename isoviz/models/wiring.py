@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -220,18 +220,19 @@ class Embedder(AnyText):
     def dropout(self) -> nn.Module:
         return self._nothing
 
-    def encode(self, inputs: dict[str, Tensor]) -> Representations:
+    def encode(self, inputs: dict[str, Tensor], *, tokens: bool = True) -> Representations:
+        """`tokens`: with all layers' token vectors; bringing those of texts of different lengths together takes a sixth of a step."""
         mask = inputs["attention_mask"]
-        parts = list(_by_length(mask.sum(dim=1)))
+        parts = _by_length(mask.sum(dim=1))
+        order = torch.cat([items for items, _ in parts]).argsort()
         read = []
         for items, longest in parts:
             cut = {name: values[items, :longest] for name, values in inputs.items()}
             states = pooled.layers(self.network.base_model, cut)
-            wide = [nn.functional.pad(state, (0, 0, 0, mask.shape[1] - longest)) for state in states]
-            read.append((self._pooled(states[-1], cut["attention_mask"]), *wide))
-        order = torch.cat([items for items, _ in parts]).argsort()
-        vectors, *layers = (torch.cat(tensors)[order] for tensors in zip(*read, strict=True))
-        return self._read(layers[-1][:, 0], vectors, layers, mask)
+            wide = [nn.functional.pad(state, (0, 0, 0, mask.shape[1] - longest)) for state in states if tokens]
+            read.append((self._pooled(states[-1], cut["attention_mask"]), states[-1][:, 0], *wide))
+        vectors, first, *layers = (torch.cat(tensors)[order] for tensors in zip(*read, strict=True))
+        return self._read(first, vectors, layers or (vectors,), mask)
 
     def _pooled(self, last: Tensor, mask: Tensor) -> Tensor:
         features = {"token_embeddings": last, "attention_mask": mask}
@@ -375,19 +376,20 @@ def wire(network: PreTrainedModel, kind: HeadKind, pooling: CausalPooling = "las
     return wirings[kind == "span"](network)
 
 
-def _by_length(lengths: Tensor) -> Iterator[tuple[Tensor, int]]:
-    """Items, and the length of their longest: all of them, or the shorter and the longer ones where that saves a sixth of all places,
-    as queries and documents do."""
+def _by_length(lengths: Tensor) -> list[tuple[Tensor, int]]:
+    """Items, and the length of their longest: those of one batch in parts, each of which saves a sixth of the places it had before."""
     ordered, order = lengths.sort(stable=True)
-    count, longest = len(order), int(ordered[-1])
-    below = torch.arange(1, count, device=lengths.device)
-    places = below * ordered[:-1] + (count - below) * longest
-    if count < 2 or 6 * int(places.min()) > 5 * count * longest:
-        yield torch.arange(count, device=lengths.device), longest
-        return
-    split = int(places.argmin()) + 1
-    yield order[:split], int(ordered[split - 1])
-    yield order[split:], longest
+
+    def parts(begin: int, end: int) -> list[tuple[Tensor, int]]:
+        count, longest = end - begin, int(ordered[end - 1])
+        below = torch.arange(1, count, device=lengths.device)
+        places = below * ordered[begin : end - 1] + (count - below) * longest
+        if count < 2 or 6 * int(places.min()) > 5 * count * longest:
+            return [(order[begin:end], longest)]
+        split = begin + int(places.argmin()) + 1
+        return [*parts(begin, split), *parts(split, end)]
+
+    return parts(0, len(order))
 
 
 def _mean(last: Tensor, mask: Tensor) -> Tensor:
