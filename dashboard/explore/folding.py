@@ -72,6 +72,9 @@ def line(place: DeltaGenerator, panes: list[Pane]) -> None:
     own_sets = [] if asked else [pane.form.own_set for pane in panes if pane.form.own_set is not None]
     for caution in dict.fromkeys(caution for own_set in own_sets for caution in vectors_form.cautions(own_set)):
         st.caption(f":material/warning: {caution}")
+    for pane in panes:
+        if pane.of_vectors and pane.form.own_set is not None and not asked:
+            vectors_form.oddities(pane.prefix, pane.form.own_set)
 
 
 def _turn() -> None:

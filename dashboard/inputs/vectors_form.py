@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import streamlit as st
 
@@ -19,6 +19,7 @@ from isoviz.tables.protocol import Holds
 from isoviz.vectors import Columns, intake
 from isoviz.vectors.columns import places_of
 from isoviz.vectors.intake import ImportRequest, Kind, SetSummary
+from isoviz.vectors.oddities import Oddity
 from isoviz.vectors.pairs import places_of as places_of_pairs
 from isoviz.vectors.reading import TEXTS, VECTORS
 
@@ -316,6 +317,8 @@ def _loaded(form: _Form) -> list[SetSummary]:
     for note in dict.fromkeys(note for one in sets for note in one.notes):
         st.caption(wording.plain(note))
     for place, summary in enumerate(sets):
+        if not form.several:
+            _oddities(form, summary, "form")
         with st.container(horizontal=True, vertical_alignment="center"):
             columns = f"Columns read as dimensions: {listed(summary.dimensions, 300)}." if summary.dimensions else None
             st.caption(
@@ -352,6 +355,27 @@ def title(summary: SetSummary) -> str:
     pairs = {"similarity": ["similarity scores"], "relevance": ["relevance"], None: []}[summary.relation]
     listed = ", ".join([*columns, *pairs])
     return f"{summary.name}: {size}" + (f", with {listed}" if listed else "")
+
+
+def oddities(prefix: str, summary: SetSummary) -> None:
+    """What was found in the vectors of a page's form that may not belong there, each with a button that leaves it out."""
+    _oddities(_Form(prefix, "vectors"), summary, "page")
+
+
+def _oddities(form: _Form, summary: SetSummary, place: str) -> None:
+    for name, (places, count) in summary.oddities.items():
+        words = f"{count:,} of {summary.n:,} rows repeat an earlier one (the first is row {places[0] + 1:,}) and count as rows of their own"
+        if name == "constant":
+            words = f"{count:,} of {summary.d:,} dimensions are constant ({listed(places, 60)}) and count as directions without variance"
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(f":material/info: {words}", width="content")
+            actions.button(
+                "Leave out",
+                key=form.key(f"{place}.{name}"),
+                type="tertiary",
+                on_click=_keep,
+                args=(form, ImportRequest(form.kind, stored=summary.key, leave_out=cast("Oddity", name)), [{}]),
+            )
 
 
 def _delete(form: _Form, key: str) -> None:

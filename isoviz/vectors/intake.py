@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from isoviz.errors import InputError
 from isoviz.tables import stores
-from isoviz.vectors import reading, sets
+from isoviz.vectors import oddities, reading, sets
+from isoviz.vectors.oddities import Oddity
 from isoviz.vectors.pairs import Relevance
 from isoviz.vectors.reading import Columns
 from isoviz.vectors.sets import Relation, TextSet, VectorSet
@@ -30,6 +31,7 @@ class ImportRequest:
         linked: columns of `relations`: `query`, `document` or `relevance` → its name.
         name: title on pages; empty for the file's name.
         skip_bad: leave out rows without a readable vector.
+        stored: key of stored vectors instead of a file, of which `leave_out` is left out.
     """
 
     kind: Kind = "either"
@@ -42,6 +44,8 @@ class ImportRequest:
     linked: dict[str, str | None] = field(default_factory=dict)
     name: str = ""
     skip_bad: bool = False
+    stored: str = ""
+    leave_out: Oddity = "copies"
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ class SetSummary:
         skipped: a sentence on rows without a readable vector, if some were left out.
         notes: what was left out of the files, in sentences.
         saved_from: the address in the app that a page without a server was saved at, if the set was read from one just now.
+        oddities: `isoviz.vectors.oddities.found`, the first `_SHOWN` of each, and how many there are.
         names: role of a file (see `ImportRequest`) → the columns of its table, of a set read just now.
     """
 
@@ -74,7 +79,11 @@ class SetSummary:
     skipped: str = ""
     notes: tuple[str, ...] = ()
     saved_from: str = ""
+    oddities: dict[str, tuple[list[int], int]] = field(default_factory=dict)
     names: dict[str, list[str]] = field(default_factory=dict)
+
+
+_SHOWN: Final = 20
 
 
 def import_file(request: ImportRequest) -> SetSummary:
@@ -89,7 +98,23 @@ def import_file(request: ImportRequest) -> SetSummary:
 
 
 def _imported(request: ImportRequest) -> SetSummary:
-    content: TextSet | VectorSet
+    content = _read(request)
+    saved_from = ""
+    if isinstance(content, VectorSet):
+        odd = {name: (places[:_SHOWN], len(places)) for name, places in oddities.found(content).items()}
+        content = replace(content, facts={**content.facts, "oddities": odd})
+        saved_from = content.facts.get("saved from", "")
+    summary = describe(sets.keep(content))
+    assert summary is not None  # stored just now
+    return replace(summary, saved_from=saved_from)
+
+
+def _read(request: ImportRequest) -> TextSet | VectorSet:
+    if request.stored:
+        try:
+            return oddities.without(sets.load(request.stored), request.leave_out)
+        except KeyError:
+            raise InputError.at("vectors", "these vectors are no longer on this server; upload them again") from None
     file, columns, relations = request.file, request.columns, request.relations
     linked = Relevance(relations, **request.linked) if relations and any(request.linked.values()) else relations
     further: dict[str, Any] = {"relations": linked, "name": request.name or None}
@@ -97,14 +122,9 @@ def _imported(request: ImportRequest) -> SetSummary:
     if columns.points is not None and stores.is_store(file):
         file = stores.with_options(file, column=columns.points)
     if request.kind == "texts":
-        content = reading.read_texts(file, columns, **further)
-    else:
-        read = reading.read if request.kind == "vectors" else reading.read_either
-        content = read(file, columns, beside=request.beside, skip_bad=request.skip_bad, **further)
-    summary = describe(sets.keep(content))
-    assert summary is not None  # stored just now
-    saved_from = content.facts.get("saved from", "") if isinstance(content, VectorSet) else ""
-    return replace(summary, saved_from=saved_from)
+        return reading.read_texts(file, columns, **further)
+    read = reading.read if request.kind == "vectors" else reading.read_either
+    return read(file, columns, beside=request.beside, skip_bad=request.skip_bad, **further)
 
 
 def describe(key: str) -> SetSummary | None:
@@ -125,4 +145,5 @@ def describe(key: str) -> SetSummary | None:
         tuple(read.get("odd", ())),
         read.get("skipped", ""),
         tuple(facts.get("notes", ())),
+        oddities={name: tuple(odd) for name, odd in read.get("oddities", {}).items()},
     )

@@ -100,6 +100,20 @@ def test_an_upload_is_kept_and_named_in_the_address(open_page: OpenPage, compute
         vectors.load(key)
 
 
+def test_copies_and_constant_dimensions_are_left_out_by_a_button(
+    open_page: OpenPage, computed_here: list[ViewRequest]
+) -> None:
+    points = POINTS.copy()
+    points[:, 3], points[40:45] = 1.0, points[:5]
+    page = _upload(open_page("explore", explore_at="My vectors").run(), "odd.csv", _csv(points))
+    assert "5 of 60 rows repeat an earlier one (the first is row 41)" in texts(page)
+    for name in ("copies", "constant"):
+        page.button(key=f"explore_own.vectors.page.{name}").click().run()
+    kept = vectors.load(str(page.query_params["explore_vectors"]))
+    assert errors(page) == [] and (kept.n, kept.d, kept.name) == (55, 7, "odd.csv")
+    assert "dimensions that are constant are left out (3)" in texts(page) and "repeat an earlier" not in texts(page)
+
+
 def test_a_search_is_three_files(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
     page = open_page("explore", explore_at="My vectors")
     links = "query,document,relevance\n" + "\n".join(f"q{row},t{row},1" for row in range(30))
