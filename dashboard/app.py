@@ -26,6 +26,7 @@ examples.switch()
 # A lesson begins with itself: viewers can do everything there except open a class.
 if page.url_path != "lessons":
     actions.notice()
+actions.refused_upload()
 exported.begin()
 page.run()
 if page.url_path == "lessons":

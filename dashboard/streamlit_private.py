@@ -40,6 +40,7 @@ __all__ = [
     "login_cookie",
     "login_origin",
     "login_redirect",
+    "run_again",
     "run_command_line",
     "session_id",
     "session_is_open",
@@ -61,6 +62,13 @@ def session_id() -> str | None:
 def session_is_open(session: str) -> bool:
     """Whether the tab of a session is open; True without a server, as in tests."""
     return not exists() or get_instance().is_active_session(session)
+
+
+def run_again(session: str) -> None:
+    """Run the page of an open session once more, as it is; call it in the server's event loop."""
+    info: Any = get_instance()._session_mgr.get_active_session_info(session)
+    if info is not None:
+        info.session.request_rerun(info.session._client_state)
 
 
 async def close_sessions_in_time(seconds: float = 5.0) -> None:

@@ -10,8 +10,8 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from dashboard.shared import resources, visitor
-from dashboard.streamlit_private import SMALLEST_UPLOAD, forget_uploads, session_is_open, uploaded_bytes
+from dashboard.shared import actions, resources, visitor
+from dashboard.streamlit_private import SMALLEST_UPLOAD, forget_uploads, run_again, session_is_open, uploaded_bytes
 from isoviz.access.visitors import Visitor
 
 _PATH: Final = re.compile(r".*/_stcore/upload_file/([^/]+)/[^/]+")
@@ -46,7 +46,9 @@ class UploadQuota:
                     forget_uploads(session)
             reason = self._refusal(asking, size)
         if reason is not None:
-            await PlainTextResponse(f"{reason}. Close pages that you no longer need.\n", 413)(scope, receive, send)
+            actions.REFUSED_UPLOADS[address[1]] = reason = f"{reason}. Close pages that you no longer need."
+            await PlainTextResponse(f"{reason}\n", 413)(scope, receive, send)
+            run_again(address[1])
             return
         self._arriving[asking.id] += size
         try:

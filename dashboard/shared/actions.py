@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 import streamlit as st
 
 from dashboard.shared import menu, resources, wording
+from dashboard.streamlit_private import session_id
 from isoviz.config import RunConfig
 from isoviz.errors import AccessError, IsoVizError
 from isoviz.runs.naming import experiment_name
@@ -30,6 +31,16 @@ def refusal(run: RunRow | RunSummary | None = None) -> str | None:
 def sentences(error: AccessError | None) -> str | None:
     """A refusal with its advice, as text."""
     return None if error is None else f"{error}. {error.advice or ''}".rstrip()
+
+
+REFUSED_UPLOADS: Final[dict[str, str]] = {}
+"""Session → why the upload was refused that its page has not spoken of yet."""
+
+
+def refused_upload() -> None:
+    """A toast with the reason, because the upload field itself shows only that it failed."""
+    if reason := REFUSED_UPLOADS.pop(session_id() or "", None):
+        st.toast(wording.plain(reason), icon=":material/block:", duration="long")
 
 
 def notice() -> None:

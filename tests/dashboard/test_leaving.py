@@ -47,6 +47,8 @@ def test_uploads_are_on_disk_and_counted_when_they_arrive(process: psutil.Proces
         assert process.memory_info().rss - before < 10 * MEGABYTE, "of 24 MB"
         refused, _ = runner.upload(other, eight)
         assert refused.status_code == 413 and "at most 40; the operator sets ISOVIZ_QUOTA_UPLOAD_MB" in refused.text
+        other.hear()
+        assert [toast for toast in other.toasts if "at most 40" in toast], "the field itself shows a code only"
         assert runner.upload(other, iter([eight]))[0].status_code == 411, "a length that is not known"
         for _ in range(8):
             assert runner.upload(one, b"")[0].status_code == 204

@@ -26,12 +26,14 @@ class OpenPage:
         name: of the page.
         session: its id, from the first script on.
         uploads: ids of its upload fields.
+        toasts: what its toasts said.
     """
 
     name: str
     socket: ClientConnection
     session: str = ""
     uploads: list[str] = field(default_factory=list)
+    toasts: list[str] = field(default_factory=list)
 
     def run(self, query: Mapping[str, str], uploaded: Mapping[str, str] | None = None) -> None:
         """Run the script with this query, and with files in upload fields (field → the file's id); return at its end.
@@ -46,6 +48,10 @@ class OpenPage:
             state = wish.rerun_script.widget_states.widgets.add(id=widget)
             state.file_uploader_state_value.uploaded_file_info.add(file_id=file, name="x.csv")
         self.socket.send(wish.SerializeToString())
+        self.hear()
+
+    def hear(self) -> None:
+        """Take in what the script sends, to its end. Raises like `run`."""
         while True:
             content = self.socket.recv(timeout=PATIENCE)
             assert isinstance(content, bytes)
@@ -53,6 +59,8 @@ class OpenPage:
             kind, element = message.WhichOneof("type"), message.delta.new_element
             box = element.exception
             assert not (box.message or box.type), f"{self.name}: {box.message}\n{''.join(box.stack_trace)}"
+            if element.toast.body:
+                self.toasts.append(element.toast.body)
             if element.file_uploader.id:
                 self.uploads.append(element.file_uploader.id)
             if kind == "new_session":
