@@ -1,9 +1,9 @@
-"""The queue of runs: running and waiting runs, estimated time, and buttons to prefer, stop and retry."""
+"""The queue of runs: running and waiting runs, and buttons to stop and retry."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, cast
+from typing import Final
 
 import streamlit as st
 
@@ -12,7 +12,6 @@ from dashboard.shared.run_lists import cached
 from dashboard.shared.stable import while_busy
 from isoviz import devices
 from isoviz.runs.rows import RunRow
-from isoviz.runs.schema import PRIORITIES, Priority
 
 WAITING_SHOWN = 6
 STOP_NOW_SECONDS = 3.0
@@ -56,8 +55,6 @@ def _panel(group: str | None) -> None:
                 help="Queues them again, each from its last checkpoint.",
             ):
                 _act(resources.service().resume, failed)
-            if group is not None and waiting:
-                _priority([row for row in waiting if row.owner is None], "queue_priority")
 
 
 def _under_way(group: str | None) -> list[RunRow]:
@@ -90,14 +87,14 @@ def lines(
         selected: the run that the page already shows, with its stop button.
     """
     shown = [*running, *waiting[:WAITING_SHOWN]]
-    clicked = [row.id for row in shown if _line(row, total, selected=row.id == selected)]
+    clicked = [row.id for row in shown if _line(row, selected=row.id == selected)]
     more = (total if of is None else of) - len(waiting[:WAITING_SHOWN])
     if more > 0:
         st.caption(f"and {more} more waiting")
     return clicked[0] if clicked else None
 
 
-def _line(row: RunRow, total: int, *, selected: bool) -> bool:
+def _line(row: RunRow, *, selected: bool) -> bool:
     name = wording.plain(wording.run_title(row))
     pressed = False
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -107,8 +104,6 @@ def _line(row: RunRow, total: int, *, selected: bool) -> bool:
         else:
             pressed = st.button(name, key=f"watch-{row.id}", type="tertiary", help="Watch this run.")
         st.caption(_activity_text(row), width="stretch")
-        if row.position is not None and total > 1:
-            _priority([row], f"priority-{row.id}")
         if not selected:
             stop_button(row, key=f"stop-{row.id}")
     return pressed
@@ -116,8 +111,7 @@ def _line(row: RunRow, total: int, *, selected: bool) -> bool:
 
 def _activity_text(row: RunRow) -> str:
     if row.status == "queued":
-        levels = {value: f" · {level} priority" for level, value in PRIORITIES.items() if value}
-        return wording.place(row) + levels.get(row.priority, "") + _missing_gpus(row)
+        return wording.place(row) + _missing_gpus(row)
     since = actions.stopping_for(row)
     if since is not None:
         return f"stopping … {since:.0f} s"
@@ -141,27 +135,6 @@ def stop_all(rows: Iterable[RunRow]) -> None:
     """Stop the runs that this visitor may stop; waiting runs first, so that none starts meanwhile."""
     to_stop = [row for row in rows if not row.stop_requested]  # a second request would end a run without a checkpoint
     _act(resources.service().stop, sorted(to_stop, key=lambda row: row.status != "queued"))
-
-
-def _priority(waiting: Sequence[RunRow], key: str) -> None:
-    """A menu of priorities; disabled, with the reason, if this visitor may not set them."""
-    levels = {value: level for level, value in PRIORITIES.items()}
-    now = {levels.get(row.priority, "mixed") for row in waiting}
-    level = now.pop() if len(now) == 1 else "mixed"
-    ids = [row.id for row in waiting]
-    reason = actions.sentences(resources.service().queue_refusal())
-    selected = st.menu_button(
-        f"Priority: {level}",
-        list(PRIORITIES),
-        disabled=reason is not None,
-        help=wording.plain(reason) if reason else "Waiting runs with a high priority start before all others.",
-        format_func=str.capitalize,
-        key=key,
-        type="tertiary",
-        icon=":material/low_priority:",
-    )
-    if selected and actions.perform(resources.service().set_priority, ids, PRIORITIES[cast(Priority, selected)]):
-        st.rerun()
 
 
 def stop_button(row: RunRow, key: str) -> None:
