@@ -27,6 +27,7 @@ from isoviz.runs import citing
 from isoviz.runs.examples import is_example
 from isoviz.vectors.sets import VectorSet
 from isoviz.whatif import chains, export
+from isoviz.whatif.embeddings import Embeddings
 from isoviz.whatif.engine import Full, instant_metrics, slow_metrics
 from isoviz.whatif.request import request_for
 
@@ -41,8 +42,7 @@ def draw(view: View, full: Full, verdicts: tuple[str, ...]) -> None:
     if not steps:
         st.caption("Add a transform to export it.")
         return
-    cloud = view.embeddings.cloud if view.run else ""
-    prepared = f"{engine.key}|{cloud}|{chains.write(steps)}"  # by key, because two sets may share a name
+    prepared = f"{engine.key}|{chains.write(steps)}"  # by key, because two sets may share a name
     if st.session_state.get(KEY, ("",))[0] != prepared:
         st.caption(
             "Apply this chain anywhere: as a matrix with six lines of numpy, or as a sentence-transformers model."
@@ -90,7 +90,8 @@ def _vectors(view: View) -> VectorSet:
     """The set of vectors; of a run, those of its validation rows with their labels."""
     if view.run is None:
         return view.vectors
-    run = view.embeddings
+    run = view.engine.source
+    assert isinstance(run, Embeddings)
     columns = pd.DataFrame({"text": run.texts})
     if run.facts["kind"] == "classification":
         columns["label"] = [run.facts["label_names"][int(code)] for code in run.labels]
@@ -123,8 +124,7 @@ def _model_spec(view: View) -> Mapping[str, Any]:
     if is_example(view.run.id):
         raise InputError("examples ship without weights", field="run")
     request = request_for(view.run, resources.library().folder_of(view.run.id))
-    shown = view.embeddings
-    return export.spec_of_run(view.run.config, Path(request.checkpoint), shown.cloud, shown.key)
+    return export.spec_of_run(view.run.config, Path(request.checkpoint), "head", view.engine.key)
 
 
 def _fit_rows(view: View) -> NDArray[np.floating] | None:

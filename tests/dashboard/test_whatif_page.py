@@ -96,7 +96,7 @@ def test_numbers_figures_and_words_of_a_chain(runs: tuple[str, str], open_page: 
         ["No difference detectable", "The same", "Significantly higher", "Significantly lower"]
     ).all()
     specs = drawn(page)
-    assert [len(spec["data"]) for spec in specs] == [3, 2, 2]  # EV_k; two maps, by label
+    assert [len(spec["data"]) for spec in specs] == [3]  # EV_k
     assert "Head cloud (input of the output layer), n = 48 validation rows, d = 16" in words
     assert "No training method corresponds to" in words and "ZCA whitening: it needs the full covariance" in words
     kinds = {element.proto.label for element in page.get("download_button")}
@@ -106,8 +106,6 @@ def test_numbers_figures_and_words_of_a_chain(runs: tuple[str, str], open_page: 
     source = f"{row.config.model} · glue/cola · validation · run {row.name} · head cloud · n = 48, d = 16 · "
     assert {data["name"].removeprefix(f"what-if-{row.id}-"): data["about"] for data in mounted(page)} == {
         "spectrum": source + "no transform and zca:strength=0.5",
-        "map-before": source + "no transform",
-        "map-after": source + "zca:strength=0.5",
     }
     page = open_page("whatif", run=runs[0], chain="none")
     assert {data["about"] for data in mounted(page)} == {source + "no transform"}
@@ -187,7 +185,7 @@ def the_panel(run: object, key: str) -> None:
         st.caption("the page is drawn anew")
         return
     form.follow_address()
-    panel.draw(run, key, "head")  # type: ignore[arg-type]
+    panel.draw(run, key)
 
 
 def test_a_run_deleted_or_evicted_while_it_is_viewed(runs: tuple[str, str], store: Store) -> None:
@@ -311,17 +309,6 @@ def test_what_is_computed_for_a_page_knows_whether_it_is_open(
     assert asked and all(is_here() for is_here in asked)
     monkeypatch.setattr(waiting, "session_is_open", lambda session: False)
     assert not any(is_here() for is_here in asked)
-
-
-def test_both_clouds_of_a_run_whose_method_changes_the_vector(runs: tuple[str, str], open_page: OpenPage) -> None:
-    page = open_page("whatif", run=runs[1], chain="none", cloud="pooled")
-    assert errors(page) == []
-    assert float(tiles(page)["IsoScore"]) == pytest.approx(
-        metrics.isoscore(embeddings(runs[1], cloud="pooled").validation), rel=6e-3
-    )
-    assert f'embeddings("{runs[1]}", cloud="pooled")' in page.code[0].value
-    shared = {name: value if isinstance(value, str) else value[0] for name, value in page.query_params.items()}
-    assert shared == {"run": runs[1], "cloud": "pooled", "chain": "none"}  # the button copies the address
 
 
 def test_a_step_becomes_a_fine_tune_on_the_train_page(runs: tuple[str, str], open_page: OpenPage) -> None:
