@@ -18,7 +18,7 @@ from dashboard.whatif.to_train import make_it_a_run
 from dashboard.whatif.verdict_card import Card
 from isoviz.errors import InputError
 from isoviz.runs.rows import RunRow
-from isoviz.whatif import chains, export
+from isoviz.whatif import chains
 from isoviz.whatif.engine import engine_of
 from isoviz.whatif.images import NotReadyError
 from isoviz.whatif.scheduler import Rank
@@ -41,11 +41,7 @@ def draw(run: RunRow | None, key: str) -> None:
         st.markdown("**Transforms, in this order**")
         steps = form.editor(engine.train.shape[1])
         if steps is not None:
-            with st.container(horizontal=True, gap="small"):
-                follow_held_sliders(PREFIX + "sticky")
-                with st.popover("As Python", icon=":material/code:"):
-                    st.caption("The same numbers in a notebook" + ("." if run else " on this machine."))
-                    st.code(export.python(engine, steps), language="python", wrap_lines=True)
+            follow_held_sliders(PREFIX + "sticky")
     if steps is None:
         right.caption("Fix the step on the left to see its numbers.")
         return

@@ -1,34 +1,16 @@
-"""After a run: which classes are taken for which, how far numbers are off, and the rows that went wrong."""
+"""After a run: whether predictions collapsed, and the rows that went wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isoviz.tasks.kinds import residuals as residuals
-from isoviz.tasks.metrics import confusion_counts
 from isoviz.tasks.protocol import Task
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@dataclass(frozen=True)
-class Confusion:
-    """Counts of true classes (rows) against predicted classes (columns), both in the order of `names`."""
-
-    names: tuple[str, ...]
-    counts: np.ndarray
-
-
-def confusion(task: Task, labels: np.ndarray, predictions: np.ndarray) -> Confusion:
-    """(k, k) int64 counts of n class codes; `ValueError` for a task without classes."""
-    if not task.label_names:
-        raise ValueError(f"'{task.slug}' has no classes")
-    return Confusion(task.label_names, confusion_counts(labels, predictions, len(task.label_names)))
 
 
 def collapse(task: Task, rows: pd.DataFrame, predictions: Sequence[Any]) -> str | None:

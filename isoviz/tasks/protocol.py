@@ -193,25 +193,6 @@ class TaskData:
 
 
 @dataclass(frozen=True)
-class Problem:
-    """One fault of one row.
-
-    Attributes:
-        split: train, validation or the name of an extra split.
-        row: number of the row in its file, from 1 (the line after a header, the object of a jsonl).
-        column: the file's column.
-        what: the fault in words.
-        value: what was found there, shortened; "" if nothing was.
-    """
-
-    split: str
-    row: int
-    column: str
-    what: str
-    value: str
-
-
-@dataclass(frozen=True)
 class DataReport:
     """A report on task data, for a look before launching.
 
