@@ -11,7 +11,6 @@ if name is None:
     st.title("Experiments", anchor=False)
     menu.views(menu.EXPERIMENTS)
     st.caption("Runs that were launched together. Open an experiment to see its runs, tables, trade-off and report.")
-    queue.panel()
     sections.listing()
 else:
     sections.heading(name)

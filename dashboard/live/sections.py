@@ -75,7 +75,7 @@ def _activity(run_id: str, status: str, pinned: bool) -> None:
     if any(row.id != run_id for row in [*running, *waiting]):
         total = store.counts()["queued"]
         with st.container(border=True, gap="xsmall"):
-            if clicked := queue.lines(running, waiting, total, selected=run_id):
+            if clicked := queue.lines(running, waiting, total, run_id):
                 st.query_params["run"] = clicked
                 st.rerun()
             stop_waiting = "Stop all waiting runs"

@@ -135,14 +135,10 @@ def _index_by_name(slug: str) -> int:
     return zlib.crc32(slug.encode()) % len(SPARE_COLOURS)
 
 
-def status_badge(status: str, text: str = "") -> str:
-    """A run's status as Streamlit Markdown: coloured badge with an icon, so that colour is not the only cue.
-
-    Args:
-        text: in place of the status.
-    """
+def status_badge(status: str) -> str:
+    """A run's status as Streamlit Markdown: coloured badge with an icon, so that colour is not the only cue."""
     colour, icon = _STATUS.get(status, ("gray", "help"))
-    return f":{colour}-badge[:material/{icon}: {text or status}]"
+    return f":{colour}-badge[:material/{icon}: {status}]"
 
 
 def is_dark() -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.components.held_slider import follow_held_sliders
+from dashboard.components import bundle
 from dashboard.shared import exported, forms
 from dashboard.whatif import drawing, export_panel, form, waiting
 from dashboard.whatif.drawing import View
@@ -22,6 +22,9 @@ from isoviz.whatif import chains
 from isoviz.whatif.engine import engine_of
 from isoviz.whatif.images import NotReadyError
 from isoviz.whatif.scheduler import Rank
+
+_follow_held_sliders = st.components.v2.component("isoviz_held_slider", js=bundle("held_slider.js"))
+"""Streamlit sends a slider's value only when it is released; this sends it while it is held."""
 
 
 def draw(run: RunRow | None, key: str) -> None:
@@ -41,7 +44,7 @@ def draw(run: RunRow | None, key: str) -> None:
         st.markdown("**Transforms, in this order**")
         steps = form.editor(engine.train.shape[1])
         if steps is not None:
-            follow_held_sliders(PREFIX + "sticky")
+            _follow_held_sliders(key=PREFIX + "held", data={"container": PREFIX + "sticky"})
     if steps is None:
         right.caption("Fix the step on the left to see its numbers.")
         return

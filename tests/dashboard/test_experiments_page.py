@@ -51,6 +51,20 @@ def test_four_seeds_more_are_four_of_every_setup(open_page: OpenPage, store: Sto
     assert "8 more runs (seeds 6 to 9)" in texts(page)
 
 
+def test_all_runs_of_an_experiment_are_stopped_and_failed_ones_tried_again(open_page: OpenPage, store: Store) -> None:
+    ordered = store.create([config("baseline", seed) for seed in range(3)], group="ordered")
+    (other,) = store.create([config("isobn")], group="another")
+    page = open_page("experiments", experiment="ordered")
+    page.button(key="queue_stop").click().run()
+    assert not page.exception
+    assert {store.get(run).status for run in ordered} == {"stopped"} and store.get(other).status == "queued"
+    failed = fail(store, config("isobn", 1), group="ordered")
+    page.run()
+    page.button(key="queue_retry").click().run()
+    assert not page.exception
+    assert [row.status for row in store.list(group="ordered") if row.config.method == "isobn"] == ["queued"], failed
+
+
 def test_an_unknown_name_says_so_and_lists_the_others(open_page: OpenPage, store: Store) -> None:
     experiment(store)
     page = open_page("experiments", experiment="gone")
