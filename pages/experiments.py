@@ -10,12 +10,11 @@ name = sections.selected()
 if name is None:
     st.title("Experiments", anchor=False)
     menu.views(menu.EXPERIMENTS)
-    st.caption("Runs that were launched together. Open an experiment to see its runs, tables, trade-off and report.")
+    st.caption("Runs that were launched together. Open an experiment to see its runs, tables and report.")
     sections.listing()
 else:
     sections.heading(name)
     queue.panel(name)
     sections.add_seeds(name)
     sections.comparison(name)
-    sections.tradeoff(name)
     sections.runs(name)
