@@ -115,7 +115,8 @@ def _heading(name: str) -> None:
 
 def add_seeds(name: str) -> None:
     """Form that launches every setup of the experiment with new seeds; shows the number of runs and the estimated time."""
-    if is_example_group(name):
+    facets = run_lists.facets()
+    if facets.loc[facets["group"] == name, "example"].any():
         st.caption(f"{examples.where_recorded()} To train one yourself, open the run and press *Run again*.")
         return
     rows = resources.store().list(group=name, order="oldest")
@@ -133,12 +134,6 @@ def add_seeds(name: str) -> None:
         st.caption(wording.plain(refusal or summary), width="stretch")
     if pressed and actions.perform(resources.service().launch, configs, group=name):
         st.rerun()
-
-
-def is_example_group(name: str) -> bool:
-    """Whether an experiment is one of the examples."""
-    facets = run_lists.facets()
-    return bool(facets.loc[facets["group"] == name, "example"].any())
 
 
 def comparison(name: str) -> None:

@@ -96,7 +96,7 @@ def _confusion(run: RunRow, task: Task, predicted: Predictions) -> None:
     # wide cells are hard to compare
     with st.container(width=170 + 130 * len(names) if len(names) <= 6 else "stretch"):
         figure.draw(
-            confusion_figure(names, counts, theme.is_dark()),
+            confusion_figure(names, counts, st.context.theme.type == "dark"),
             key="run_confusion",
             words=f"Confusion matrix of {len(names)} classes, n = {len(labels)}",
             name=f"isoviz-{run.id}-confusion",

@@ -141,13 +141,6 @@ def status_badge(status: str) -> str:
     return f":{colour}-badge[:material/{icon}: {status}]"
 
 
-def is_dark() -> bool:
-    """Whether this visitor's page is dark; False if Streamlit does not know yet, in the first run of a session."""
-    import streamlit as st
-
-    return st.context.theme.type == "dark"
-
-
 def figure_layout(**more: Any) -> dict[str, Any]:
     """Plotly layout shared by all figures: transparent, faint grid, legend above the figure, room for titles.
 

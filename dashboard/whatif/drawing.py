@@ -12,7 +12,7 @@ import streamlit as st
 from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.components.figure import Prepared, draw
+from dashboard.components.figure import draw
 from dashboard.components.matrix import cloud_matrix
 from dashboard.server import arrays
 from dashboard.shared import downloads, explanations, exported, tables, theme, wording
@@ -281,21 +281,16 @@ def spectrum(view: View, start: Answer, answer: Answer) -> None:
         return
     shape, length = _dimensions(start.d, answer.d), len(start.ev)
     with view.figures:
-        figure_card(
-            view,
-            "spectrum",
+        draw(
             spectrum_figure(start.ev, answer.ev, answer.d).update_layout(height=250),
-            f"n = {answer.n:,}, {shape} · {' and '.join(dict.fromkeys([NO_STEPS, view.chain]))}",
+            key=f"{PREFIX}spectrum",
+            name=view.file("spectrum"),
+            about=f"{view.source} · n = {answer.n:,}, {shape} · {' and '.join(dict.fromkeys([NO_STEPS, view.chain]))}",
             words=f"Explained variance of the first {length} of {answer.d} components without and with the transforms",
             title="Explained variance, before and after",
             caption=f"{view.cloud(answer.n)}, {shape}.",
             explanation=explanations.SPECTRUM,
         )
-
-
-def figure_card(view: View, name: str, figure: go.Figure | Prepared, about: str, **parts: Any) -> None:
-    """A card of the panel; `about` says what its figure is of, beside the source."""
-    draw(figure, key=f"{PREFIX}{name}", name=view.file(name), about=f"{view.source} · {about}", **parts)
 
 
 def correlations(view: View) -> None:

@@ -32,7 +32,7 @@ class Kind:
     Attributes:
         slug, title: name in configurations; what is predicted, in a few words.
         question, columns, metrics: of a task of a person's own: description, names of its texts, metrics (the first is the primary).
-        guess: the simple guess (`isoviz.tasks.baselines`) that a model must beat.
+        guess: the simple guess (`isoviz.tasks.outcomes`) that a model must beat.
         answers: the raw column beside the texts: `label`, `answers`, or none.
         reference: the column of a checked frame that predictions are compared with; "" for the last text.
         inputs: number of text columns that an encoder reads at once.

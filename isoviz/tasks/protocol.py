@@ -91,7 +91,7 @@ class Task:
         by_name: labels are looked up by their text only, so a number in a file is a name, not a code.
         rows: of generated tasks, the slug of the task whose rows these are, if not its own.
         scale: the lowest and the highest score of embeddings.
-        guess: the simple guess that a result is held against (`isoviz.tasks.baselines`), if it is not its kind's.
+        guess: the simple guess that a result is held against (`isoviz.tasks.outcomes`), if it is not its kind's.
         own: how a person's own files are read, for the task `own`.
     """
 
