@@ -243,14 +243,10 @@ def table(view: View, start: Answer, answer: Answer, full: Full | None) -> None:
             titles = {metric.slug: metric.title for metric in (*instant_metrics(), *slow_metrics())}
             measures = [(titles[slug], before[slug], value) for slug, value in after.items() if slug in titles]
             everything = pd.concat([frame, pd.DataFrame(measures, columns=frame.columns[:3])])
-            about = {
-                "n": answer.n,
-                "d_before": start.d,
-                "d_after": answer.d,
-                "chain": view.chain,
-                "source": view.source,
-            }
-            downloads.buttons(view.file("numbers"), everything.assign(**about), title="Numbers")
+            table = everything.assign(
+                n=answer.n, d_before=start.d, d_after=answer.d, chain=view.chain, source=view.source
+            )
+            downloads.buttons(view.file("numbers"), table, title="Numbers")
 
 
 def _shown(annotations: Annotations, start: Answer, answer: Answer, full: Full | None) -> pd.DataFrame:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +24,10 @@ from isoviz.tasks.protocol import OwnTask
 from isoviz.training.weights import FILE, newest
 from isoviz.whatif import chains, embeddings
 from isoviz.whatif.embeddings import ENCODING
-from isoviz.whatif.engine import CLOUDS, LAYER, instant_metrics, slow_metrics
+from isoviz.whatif.engine import CLOUDS, LAYER
 from isoviz.whatif.request import STORE, request_for
-from isoviz.whatif.scheduler import SCHEDULER, Rank
-from tests.dashboard.conftest import PATIENCE, OpenPage
+from isoviz.whatif.scheduler import SCHEDULER
+from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config
 from tests.dashboard.reading import drawn, errors, mounted, texts
 from tests.jobs.here import fail_job, put_job, work_here
@@ -159,50 +157,6 @@ def test_a_bad_link_is_reported_beside_the_chain(runs: tuple[str, str], open_pag
     assert errors(page) == [] and chain_of(page) == "zca:strength=0.25"
 
 
-def test_a_step_that_cannot_be_fitted_leaves_nothing_pending(
-    runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    submit = SCHEDULER.submit
-
-    def slowly(viewer: str, key: str, work: Callable[[], object], rank: Rank, **here: Any) -> Future[object]:
-        return submit(
-            viewer, key, lambda: (time.sleep(0.4), work())[1], rank, **here
-        )  # long enough to be called pending
-
-    monkeypatch.setattr(SCHEDULER, "submit", slowly)
-    page = open_page("whatif", run=runs[0], chain="cluster_based:n_clusters=500")
-    assert any("n_clusters must be at most 96" in error for error in errors(page))
-    assert "pending" not in texts(page)
-
-
-def the_panel(run: object, key: str) -> None:
-    """The panel without the page around it, as a move of a slider draws it."""
-    import streamlit as st
-
-    from dashboard.whatif import form, panel
-
-    if "whatif_steps" in st.session_state:
-        st.caption("the page is drawn anew")
-        return
-    form.follow_address()
-    panel.draw(run, key)
-
-
-def test_a_run_deleted_or_evicted_while_it_is_viewed(runs: tuple[str, str], store: Store) -> None:
-    row = store.get(runs[0])
-    key = request_for(row, store.folder_of(row.id)).key
-    store.delete(row.id)
-    panel = AppTest.from_function(the_panel, args=(row, key), default_timeout=PATIENCE).run()
-    assert (
-        errors(panel) == []
-        and len(tiles(panel)) == len(instant_metrics()) + len(slow_metrics())
-        and "Make it a run" in texts(panel)
-    )
-    shutil.rmtree(STORE.root / "results" / key)
-    panel = AppTest.from_function(the_panel, args=(row, key), default_timeout=PATIENCE).run()
-    assert errors(panel) == [] and "the page is drawn anew" in texts(panel)
-
-
 def test_own_files_are_passed_on_to_the_train_page() -> None:
     own = OwnTask(
         text="words", label="mark", kind="classification", label_names=("yes", "no"), share=0.25, split_seed=3
@@ -224,6 +178,8 @@ def test_impossible_actions_on_a_run_are_explained(runs: tuple[str, str], open_p
     page = open_page("whatif", run=runs[0], chain="all_but_the_top:remove=16")
     assert errors(page) == [] and "The training rows no longer vary in any direction" in texts(page)
     assert "becomes less isotropic" not in texts(page)
+    page = open_page("whatif", run=runs[0], chain="cluster_based:n_clusters=500")
+    assert any("n_clusters must be at most 96" in error for error in errors(page)) and "pending" not in texts(page)
     page = open_page("whatif", run="nobody")
     assert errors(page) == ["Run not found: 'nobody'. It may have been deleted, or the link is incomplete."]
     (waiting,) = Store(None).create([config("isobn", 0, {})])
