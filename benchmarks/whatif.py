@@ -97,6 +97,7 @@ def made(n: int, d: int) -> Embeddings:
     labels = [head.predict(part + 0.3 * random.normal(size=part.shape)) for part in (train, validation)]
     return Embeddings(
         key="benchmark",
+        cloud="head",
         facts={"primary": "accuracy", "kind": "classification", "seed": 0, "differs": False},
         train=train,
         validation=validation,

@@ -117,4 +117,4 @@ def _model_spec(view: View) -> Mapping[str, Any]:
     if is_example(view.run.id):
         raise InputError("examples ship without weights", field="run")
     request = request_for(view.run, resources.library().folder_of(view.run.id))
-    return export.spec_of_run(view.run.config, Path(request.checkpoint), view.engine.key)
+    return export.spec_of_run(view.run.config, Path(request.checkpoint), "head", view.engine.key)

@@ -36,7 +36,7 @@ def draw(run: RunRow | None, key: str) -> None:
     """
     exported.begin()  # the last chain may have had more figures
     try:
-        engine = engine_of(key, "shown" if run is None else "run")
+        engine = engine_of(key, "shown" if run is None else "head")
     except KeyError:  # evicted from the cache since the page was drawn
         st.rerun()
     left, right = st.columns([2, 5], gap="large")

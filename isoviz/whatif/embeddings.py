@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,24 +36,28 @@ if TYPE_CHECKING:
     from isoviz.runs.store import Store
     from isoviz.training.heads import Head
 
+Cloud = Literal["head", "pooled"]
+CLOUDS: tuple[Cloud, ...] = ("head", "pooled")
+
 
 @dataclass(frozen=True)
 class Embeddings:
-    """The vectors that the output layer of a run reads.
+    """One cloud of a run: the input of its output layer (`head`), or the same vectors before the method (`pooled`).
 
     Attributes:
         key: key of the pass.
+        cloud: `head` or `pooled`.
         facts: facts of the pass: `run`, `task`, `kind`, `primary`, `rows`, `metrics`, `notes`, ...
         train, validation: (n, h) float32.
         train_labels, labels: (n,) class codes, or numbers for regression; `labels` of the validation rows.
         predicted: (n,) the run's own predictions on the validation rows.
         head: the frozen output layer.
-        pooled: (n, h) the same validation vectors before the run's method.
         folder: folder of the pass.
         rows: (m,) indices of the validation rows in the run's data.
     """
 
     key: str
+    cloud: Cloud
     facts: Mapping[str, Any] = field(repr=False)
     train: NDArray[np.float32] = field(repr=False)
     validation: NDArray[np.float32] = field(repr=False)
@@ -61,13 +65,12 @@ class Embeddings:
     labels: NDArray[Any] = field(repr=False)
     predicted: NDArray[Any] = field(repr=False)
     head: FrozenHead = field(repr=False)
-    pooled: NDArray[np.float32] = field(repr=False, default_factory=lambda: np.empty((0, 0), np.float32))
     folder: Path = field(repr=False, default=Path())
     rows: NDArray[np.int64] = field(repr=False, default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @property
     def differs(self) -> bool:
-        """Whether the method changes the vectors."""
+        """Whether the method changes the vectors, so that `head` and `pooled` differ."""
         return bool(self.facts["differs"])
 
     @property
@@ -99,12 +102,13 @@ class Embeddings:
         return HeadRows(self.train_labels, self.labels, self.head, facts["kind"], metric, seed)
 
 
-def embeddings(run: str, *, store: Store | str | Path | None = None) -> Embeddings:
+def embeddings(run: str, *, store: Store | str | Path | None = None, cloud: Cloud = "head") -> Embeddings:
     """The embeddings of a finished run: cached, or computed now and cached.
 
     Args:
         run: run id.
         store: a URL, a folder or an open store. Default: the command line's store.
+        cloud: `head`, or `pooled` for the vectors before the method.
 
     Raises:
         IsoVizError: no such run, the run has not finished, or its head does not read one vector per row.
@@ -113,7 +117,7 @@ def embeddings(run: str, *, store: Store | str | Path | None = None) -> Embeddin
 
     if run.startswith(EXAMPLE):
         try:
-            return load(run)
+            return load(run, cloud)
         except KeyError:
             raise InputError(f"run: the example '{run}' ships without embeddings", field="run") from None
     opened = store if isinstance(store, Store) else Store(store)
@@ -121,27 +125,30 @@ def embeddings(run: str, *, store: Store | str | Path | None = None) -> Embeddin
     if STORE.find(request.key) is None:
         STORE.publish(request.key, *compute(request, lambda done, total, text: None))
         STORE.shrink(keep=request.key)
-    return load(request.key)
+    return load(request.key, cloud)
 
 
-def load(key: str) -> Embeddings:
+def load(key: str, cloud: Cloud = "head") -> Embeddings:
     """The embeddings of a finished pass. Raises `KeyError` if it is not cached."""
     result = STORE.find(key)  # also marks it as recently used
     if result is None:
         raise KeyError(key)
-    return _read(key, result.folder)
+    return _read(key, cloud, result.folder)
 
 
 @functools.lru_cache(maxsize=4)
-def _read(key: str, folder: Path) -> Embeddings:
+def _read(key: str, cloud: Cloud, folder: Path) -> Embeddings:
     from safetensors.numpy import load_file
 
+    if cloud not in CLOUDS:
+        raise InputError(f"cloud: no cloud '{cloud}' (allowed: {', '.join(CLOUDS)})", field="cloud")
     arrays = load_file(folder / ARRAYS)
     facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     facts["differs"] = "train.head" in arrays
-    source = "head" if facts["differs"] else "pooled"
+    source = cloud if facts["differs"] else "pooled"
     return Embeddings(
         key=key,
+        cloud=cloud,
         facts=facts,
         train=arrays[f"train.{source}"].astype(np.float32, copy=False),  # examples are stored in float16
         validation=arrays[f"validation.{source}"].astype(np.float32, copy=False),
@@ -149,7 +156,6 @@ def _read(key: str, folder: Path) -> Embeddings:
         labels=arrays["validation.labels"],
         predicted=arrays["validation.predicted"],
         head=FrozenHead(arrays["weight"], arrays["bias"], facts["kind"]),
-        pooled=arrays["validation.pooled"].astype(np.float32, copy=False),
         folder=folder,
         rows=arrays["validation.rows"],
     )

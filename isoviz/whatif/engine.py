@@ -10,7 +10,7 @@ import contextlib
 import functools
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ from isoviz.statistics import paired_bootstrap
 from isoviz.statistics.paired_bootstrap import Difference, Statistic
 from isoviz.whatif import chains, layer
 from isoviz.whatif.chains import Step
-from isoviz.whatif.embeddings import Embeddings, load
+from isoviz.whatif.embeddings import Cloud, Embeddings, load
 from isoviz.whatif.images import IMAGES, ImageSample, NotReadyError, SharedCache, image_of
 from isoviz.whatif.request import STORE, LayerRequest
 
@@ -134,7 +134,7 @@ class WhatIf:
     """Chains over one cloud. Thread-safe.
 
     Args:
-        source: the cloud: a run's `Embeddings`, or a part of a set of vectors.
+        source: the cloud: one of a run's `Embeddings`, or a part of a set of vectors.
         key: key under which the embeddings or the set are stored; "" if they are not.
         trains: train layers in this process (imports torch); otherwise use only layers trained by a job.
     """
@@ -217,7 +217,7 @@ class WhatIf:
         rows = self.annotations.head
         if rows is None or not isinstance(self.source, Embeddings):
             raise InputError("it is trained on a run's labels and head", field="chain")
-        request = LayerRequest(self.source.key, before, step.params.model_dump())
+        request = LayerRequest(self.source.key, self.source.cloud, before, step.params.model_dump())
         trained = layer.trained(request, rows)
         if trained is None and not self.trains:
             raise NotReadyError(request)
@@ -361,18 +361,18 @@ CLOUDS: Final = SharedCache(lambda engine: engine.nbytes, 1 / 8)
 """Engines of the clouds in use."""
 
 
-def engine_of(key: str, part: Part | Literal["run"] = "shown") -> WhatIf:
-    """The engine of a run or of a part of a stored set, shared by all sessions.
+def engine_of(key: str, part: Cloud | Part = "shown") -> WhatIf:
+    """The engine of a run's cloud or of a part of a stored set, shared by all sessions.
 
     Raises:
         KeyError: the embeddings are no longer cached, or the set no longer exists.
         InputError: the set has too few rows to divide.
     """
     engine: WhatIf
-    if part != "run":
+    if part == "shown" or part == "held back":
         engine = CLOUDS.get((key, part), lambda: WhatIf(divide(vectors.load(key), part), key))
     else:
-        embeddings = load(key)
+        embeddings = load(key, part)
         engine = CLOUDS.get((embeddings.folder, part), lambda: WhatIf(embeddings, key))
     return engine
 
@@ -384,7 +384,7 @@ def forget(keys: Collection[str]) -> None:
 
 def train_layer(request: LayerRequest, report: layer.Report) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Facts and arrays (`matrix`, `offset`) of a layer trained after the chain `request.before`."""
-    embeddings = load(request.embeddings)
+    embeddings = load(request.embeddings, request.cloud)  # type: ignore[arg-type]
     image = WhatIf(embeddings, trains=True).image(chains.read(request.before))
     trained = embeddings.isolayer(report=report, **request.params)
     return {"request": request.as_json()}, trained.fit(image.image(image.train)).learnt.arrays

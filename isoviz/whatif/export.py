@@ -57,7 +57,8 @@ def matrix_of(engine: WhatIf, steps: Sequence[Step], full: Full | None = None) -
     effects = effects_of(engine, full.comparisons, shown) if full else ()
     if isinstance(source, Embeddings):
         split, data = "train", f"run {source.facts['run']}, {source.facts['task']}"
-        made_by = "input of the run's output layer"
+        before = " before the method" if source.cloud == "pooled" and source.differs else ""
+        made_by = f"input of the run's output layer{before}"
         start, answer = (engine.answer(moved).measures["isoscore"] for moved in ((), steps))
         effects += (Effect("IsoScore", start, answer, rows=f"{len(engine.validation):,} validation rows"),)
         key = source.key
@@ -88,7 +89,7 @@ def effects_of(engine: WhatIf, measured: Sequence[Comparison], rows_note: str = 
     )
 
 
-def spec_of_run(config: RunConfig, checkpoint: Path, embeddings: str) -> dict[str, Any]:
+def spec_of_run(config: RunConfig, checkpoint: Path, cloud: str, embeddings: str) -> dict[str, Any]:
     """The request of a job that exports a run's model.
 
     Raises:
@@ -100,6 +101,7 @@ def spec_of_run(config: RunConfig, checkpoint: Path, embeddings: str) -> dict[st
     return {
         "config": config.model_dump(mode="json"),
         "checkpoint": str(checkpoint),
+        "cloud": cloud,
         "embeddings": embeddings,
     }
 
@@ -140,7 +142,7 @@ def _write_run(spec: Mapping[str, Any], affine: Affine, origin: Origin, folder: 
     from isoviz.training.reload import reload
 
     config = RunConfig.model_validate(spec["config"])
-    shown = load(spec["embeddings"])
+    shown = load(spec["embeddings"], spec["cloud"])
     model, head = reload(config, Path(spec["checkpoint"]))
     with tempfile.TemporaryDirectory(prefix="isoviz-run-") as place:
         base: Any = model.network.base_model
@@ -154,9 +156,11 @@ def _write_run(spec: Mapping[str, Any], affine: Affine, origin: Origin, folder: 
             sentence_model = export.bare_transformer(place, "cls", config.max_length)
             _append_head(sentence_model, model)
         points = shown.validation[:_CHECKED].astype(np.float64)
-        if shown.differs:
-            method = _method_map(model, shown.pooled, shown.validation)
-            export.append_dense(sentence_model, method, shown.pooled[:_CHECKED].astype(np.float64))
+        if spec["cloud"] == "head" and shown.differs:
+            pooled = load(spec["embeddings"], "pooled").validation
+            export.append_dense(
+                sentence_model, _method_map(model, pooled, shown.validation), pooled[:_CHECKED].astype(np.float64)
+            )
         export.append_dense(sentence_model, affine, points)
         words = prefixes.split_prefix(config.prefix)[0]
         if words:
@@ -210,7 +214,7 @@ def _method_map(model: HeadedModel, pooled: NDArray[np.float32], head: NDArray[n
         raise InputError(
             "export: the run's method is not affine, so it cannot be a Dense module",
             field="export",
-            advice="Export the matrix instead.",
+            advice="Choose the vectors before the method, or export the matrix.",
         )
     return affine
 

@@ -70,11 +70,13 @@ class LayerRequest:
 
     Attributes:
         embeddings: the key of the vectors.
+        cloud: `head` or `pooled`.
         before: the chain before it, as text.
         params: all parameters of the method.
     """
 
     embeddings: str
+    cloud: str
     before: str
     params: Mapping[str, Any]
 

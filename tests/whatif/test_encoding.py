@@ -58,8 +58,11 @@ def test_the_frozen_head_predicts_what_the_run_predicted(runs):
 def test_both_clouds_where_the_method_changes_the_vector(runs):
     baseline, isobn = embeddings(runs[0]), embeddings(runs[1])
     assert not baseline.differs and isobn.differs
-    factors = isobn.validation[0] / isobn.pooled[0]
-    np.testing.assert_allclose(isobn.pooled * factors, isobn.validation, rtol=1e-4)
+    before = embeddings(runs[1], cloud="pooled")
+    factors = isobn.train[0] / before.train[0]
+    np.testing.assert_allclose(before.train * factors, isobn.train, rtol=1e-4)
+    with pytest.raises(InputError, match="cloud: no cloud 'layers'"):
+        embeddings(runs[1], cloud="layers")  # type: ignore[arg-type]
 
 
 def test_texts_and_labels_match_the_rows(runs):

@@ -16,7 +16,7 @@ from isoviz.posthoc import chain
 from isoviz.readouts.heads import FrozenHead
 from isoviz.tasks import metrics as task_metrics
 from isoviz.whatif import chains
-from isoviz.whatif.embeddings import Embeddings
+from isoviz.whatif.embeddings import Cloud, Embeddings
 from isoviz.whatif.engine import WhatIf, instant_metrics, slow_metrics
 
 SINGLE = [
@@ -72,6 +72,7 @@ def made(
     """Correlated dimensions of different spread away from the origin; the head made the labels, with noise."""
     random = np.random.default_rng(seed)
     mixing = random.normal(size=(d, d)) * random.uniform(0.2, 2.0, size=d)
+    cloud: Cloud = "head"
     train = (random.normal(size=(n, d)) @ mixing + mean).astype(np.float32)
     validation = (random.normal(size=(m, d)) @ mixing + mean).astype(np.float32)
     weight = random.normal(size=(labels if kind == "classification" else 1, d))
@@ -85,6 +86,7 @@ def made(
     head = FrozenHead(weight, bias, kind)
     return Embeddings(
         key="made",
+        cloud=cloud,
         facts={"primary": "accuracy", "kind": kind, "seed": 0, "differs": False, "run": "r", "task": "t"},
         train=train,
         validation=validation,

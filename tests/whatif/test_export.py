@@ -41,11 +41,14 @@ def original(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) 
     return home, train(home, tiny_models, "isobn", max_train=64, max_eval=40, epochs=1, prefix="w3 w4")
 
 
-def test_a_run_is_exported_as_its_own_model_with_the_chain(original: tuple[Path, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("cloud", ["head", "pooled"])
+def test_a_run_is_exported_as_its_own_model_with_the_chain(
+    cloud: Any, original: tuple[Path, str], tmp_path: Path
+) -> None:
     from sentence_transformers import SentenceTransformer
 
     shutil.copytree(original[0], tmp_path / "home")
-    engine = WhatIf(embeddings(original[1]))
+    engine = WhatIf(embeddings(original[1], cloud=cloud))
     steps = chains.read(CHAIN)
     affine, origin = export.matrix_of(engine, steps, engine.full(steps))
     image = affine.of_points(engine.source.validation.astype(np.float64))
@@ -57,7 +60,7 @@ def test_a_run_is_exported_as_its_own_model_with_the_chain(original: tuple[Path,
     store = Store(None)
     row = store.get(original[1])
     checkpoint = Path(request_for(row, store.folder_of(row.id)).checkpoint)
-    order = export.spec_of_run(row.config, checkpoint, engine.source.key)
+    order = export.spec_of_run(row.config, checkpoint, cloud, engine.source.key)
     request = export.request(order, affine, origin)
     key = queue.content_key(export.EXPORT, *request)
     assert work_here(export.EXPORT, key, *request).status == "done"
@@ -87,7 +90,7 @@ def test_a_decoder_is_exported_with_its_pooling(tmp_path: Path, tiny_models: Tin
     store = Store(home)
     row = store.get(run)
     checkpoint = Path(request_for(row, store.folder_of(run)).checkpoint)
-    order = export.spec_of_run(row.config, checkpoint, engine.source.key)
+    order = export.spec_of_run(row.config, checkpoint, "head", engine.source.key)
     export.write_model(order, affine, origin, tmp_path / "model")
     model = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True)
     image = affine.of_points(engine.source.validation.astype(np.float64))
