@@ -63,6 +63,7 @@ def draw(
     explanation: Explanation | None = None,
     table: downloads.Table | None = None,
     opens_runs: bool = False,
+    of_rows: bool = False,
 ) -> str | None:
     """Mount a figure as a card: its title, the figure, its caption, how to read it, and its numbers as files.
 
@@ -77,6 +78,7 @@ def draw(
         title, caption: text above and below the figure.
         about: caption of saved files, which describes the cloud.
         explanation, table: for the button *How to read this*, and the downloads of the figure's numbers.
+        of_rows: the marks are rows, and show their texts.
         opens_runs: return a run's id once, after a click on its mark (the fifth item of `customdata`).
     """
     figure_spec = figure if isinstance(figure, Prepared) else prepared(figure)
@@ -84,7 +86,7 @@ def draw(
     if title:
         st.markdown(f"**{wording.plain(title)}**")
     notes = tuple(filter(None, (caption, "" if about in caption else about)))
-    exported.note(key, ExportedFigure(title, figure_spec.spec, words, notes, explanation))
+    exported.note(key, ExportedFigure(title, figure_spec.spec, words, notes, explanation, of_rows))
     pressed = _mount(
         key=key,
         data={

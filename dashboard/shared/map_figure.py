@@ -61,6 +61,7 @@ def cloud_map(
     range_of: NDArray[Any] | None = None,
     equal: bool = True,
     compact: bool = False,
+    webgl: bool = True,
 ) -> go.Figure:
     """The map: one mark per point, coloured by a column, with the user's sentences as stars on top.
 
@@ -74,6 +75,7 @@ def cloud_map(
         range_of: points that determine the axes' ranges, if other maps share them.
         equal: one unit has the same length on both axes (for PCA).
         compact: for several maps side by side.
+        webgl: needs all of plotly.js, unless the component of Explore's map draws it.
     """
     figure = go.Figure()
     solid = coordinates.shape[1] == 3
@@ -98,6 +100,7 @@ def cloud_map(
             hovertemplate="%{text}<extra></extra>" if not name else f"%{{text}}<extra>{title}</extra>",
             legendgroup=title,
             showlegend=bool(name),
+            few=not webgl,
         )
     if own is not None and len(own):
         _add_own(figure, own, own_texts, compact)

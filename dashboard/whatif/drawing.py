@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,21 +15,23 @@ import streamlit as st
 from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.components.figure import draw
+from dashboard.components.figure import Prepared, draw, prepared
 from dashboard.components.matrix import cloud_matrix
 from dashboard.server import arrays
-from dashboard.shared import downloads, explanations, exported, tables, theme, wording
+from dashboard.shared import downloads, explanations, exported, map_figure, tables, theme, wording
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.exported import ExportedSentences, ExportedTable
 from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX
 from isoviz import metrics
+from isoviz.metrics.cloud import draw as sampled
 from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.readouts.division import Division
 from isoviz.readouts.reading import Annotations, Comparison, ReadOut, applicable
 from isoviz.runs.rows import RunRow
 from isoviz.vectors import VectorSet
 from isoviz.whatif.chains import Step, write
+from isoviz.whatif.embeddings import Embeddings
 from isoviz.whatif.engine import Answer, Full, WhatIf, instant_metrics, slow_metrics
 
 HEADS = Explanation(
@@ -42,6 +47,16 @@ HEADS = Explanation(
     ),
     formula=r"\Delta = m(y, \hat y_{\text{after}}) - m(y, \hat y_{\text{before}})",
     paper="Efron & Tibshirani 1993, chapter 13.",
+)
+
+MAP = Explanation(
+    title="Map",
+    reading=(
+        "Each mark is a validation row, placed along the two directions of largest variance, with the same unit "
+        "on both axes. The axis titles give their share of the variance: small for an isotropic cloud."
+    ),
+    formula=r"z_i = U_2^\top (x_i - \bar x)",
+    paper="Pearson 1901.",
 )
 
 READ_OUTS = Explanation(
@@ -61,6 +76,8 @@ _NUMBERS: Final = ("Before", "After", "Change", "95 % from", "to")
 """Columns of the table of read-outs."""
 BEFORE, AFTER = "#7f8691", theme.PALETTE[0]
 PENDING: Final = "pending"
+DRAWN: Final = 1_500
+"""Most points drawn on a map: a random sample, the same for both maps."""
 NO_STEPS: Final = "no transform"
 
 _INPUTS: Final = (
@@ -97,6 +114,12 @@ class View:
         return write(self.steps) if self.steps else NO_STEPS
 
     @property
+    def embeddings(self) -> Embeddings:
+        """The run's embeddings."""
+        assert isinstance(self.engine.source, Embeddings)
+        return self.engine.source
+
+    @property
     def vectors(self) -> VectorSet:
         """The set of vectors."""
         assert isinstance(self.engine.source, Division)
@@ -108,7 +131,9 @@ class View:
         if self.run is None:
             return self.vectors.name
         config = self.run.config
-        return " · ".join((config.model, config.task, "validation", f"run {self.run.name}", "head cloud"))
+        return " · ".join(
+            (config.model, config.task, "validation", f"run {self.run.name}", f"{self.embeddings.cloud} cloud")
+        )
 
     def file(self, what: str) -> str:
         """File name of a download, without extension."""
@@ -116,7 +141,7 @@ class View:
 
     def cloud(self, n: int) -> str:
         """Description of the cloud of a number or figure."""
-        of_run = "Head cloud (input of the output layer), " if self.run else ""
+        of_run = f"{words.cloud(self.embeddings.cloud)}, " if self.run else ""
         return f"{of_run}n = {n:,}{' validation rows' if self.run else ''}"
 
 
@@ -239,14 +264,8 @@ def table(view: View, start: Answer, answer: Answer, full: Full | None) -> None:
             shown, hide_index=True, column_config=config, placeholder="–", height=38 + 35 * min(len(frame), _MAIN + 1)
         )
         if full is not None:
-            before, after = _values(start, view.engine.full(())), _values(answer, full)
-            titles = {metric.slug: metric.title for metric in (*instant_metrics(), *slow_metrics())}
-            measures = [(titles[slug], before[slug], value) for slug, value in after.items() if slug in titles]
-            everything = pd.concat([frame, pd.DataFrame(measures, columns=frame.columns[:3])])
-            table = everything.assign(
-                n=answer.n, d_before=start.d, d_after=answer.d, chain=view.chain, source=view.source
-            )
-            downloads.buttons(view.file("numbers"), table, title="Numbers")
+            everything = functools.partial(numbers_table, view, start, answer, full)
+            downloads.buttons(view.file("numbers"), everything, title="Numbers")
 
 
 def _shown(annotations: Annotations, start: Answer, answer: Answer, full: Full | None) -> pd.DataFrame:
@@ -266,6 +285,40 @@ def _shown(annotations: Annotations, start: Answer, answer: Answer, full: Full |
 def _line(title: str, comparison: Comparison) -> tuple[Any, ...]:
     change = comparison.difference
     return (title, comparison.before, comparison.after, change.value, change.low, change.high, comparison.verdict)
+
+
+def numbers_table(view: View, start: Answer, answer: Answer, full: Full) -> pd.DataFrame:
+    """All read-outs, measures and EV_k in full precision, for a file."""
+    lines: list[Mapping[str, Any]] = [
+        {
+            "number": one.readout.slug,
+            "measure": view.engine.annotations.title_of(one.readout),
+            "before": one.before,
+            "after": one.after,
+            "difference": one.difference.value,
+            "low": one.difference.low,
+            "high": one.difference.high,
+            "n": one.difference.n,
+            "unit": one.readout.unit,
+            "rows": rows,
+        }
+        for rows, comparisons in (("shown", full.comparisons), ("cross-validated", full.crossed))
+        for one in comparisons
+    ]
+    first = view.engine.full(())
+    titles = {metric.slug: metric.title for metric in (*instant_metrics(), *slow_metrics())}
+    before, after = ({**quick.measures, **slow.measures} for quick, slow in ((start, first), (answer, full)))
+    for number, pair in enumerate(
+        itertools.zip_longest(*([] if ev is None else ev for ev in (start.ev, answer.ev))), 1
+    ):
+        name = f"EV_{number}"
+        titles[name], (before[name], after[name]) = name, pair
+    of_cloud = {"n": answer.n, "unit": "rows", "rows": "shown"}
+    lines += [
+        {"number": slug, "measure": titles[slug], "before": before[slug], "after": value, **of_cloud}
+        for slug, value in after.items()
+    ]
+    return pd.DataFrame(lines).assign(d_before=start.d, d_after=answer.d, chain=write(view.steps), source=view.source)
 
 
 # ------------------------------------------------------------------------------------------------------ figures
@@ -329,6 +382,54 @@ _MOST_DIMENSIONS: Final = 1_024
 @st.cache_data(show_spinner=False, max_entries=16)
 def _order(key: str, _image: NDArray[Any]) -> NDArray[np.int64]:
     return np.asarray(metrics.correlation_order(np.nan_to_num(np.asarray(metrics.abs_correlation(_image)))))
+
+
+def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> None:
+    """Both maps. The map without transform never changes, so it is not redrawn."""
+    embeddings = view.embeddings
+    names = list(embeddings.facts["label_names"]) if embeddings.facts["kind"] == "classification" else []
+    n = len(embeddings.labels)
+    sample = f"{DRAWN:,} of them, drawn at random with seed 0" if n > DRAWN else "all of them"
+    with view.slow:
+        for column, name, title, shown, d, chain in zip(
+            st.columns(2, gap="large"),
+            ("map_before", "map_after"),
+            ("Map, no transform", "Map, after"),
+            (first, full),
+            (start.d, answer.d),
+            (NO_STEPS, view.chain),
+            strict=True,
+        ):
+            with column:
+                figure = _map(shown.map, shown.map_shares, embeddings.labels, names, embeddings.key, embeddings.texts)
+                text = f"{title}: {n} validation rows along their two strongest components, by label"
+                about = f"{view.source} · n = {n:,}, d = {d} · {chain}" + (f" · {sample}" if n > DRAWN else "")
+                file = view.file(name)
+                draw(figure, key=f"{PREFIX}{name}", name=file, about=about, words=text, title=title, of_rows=True)
+        st.caption(
+            wording.plain(f"{view.cloud(n)}, {_dimensions(start.d, answer.d)}; {sample}, coloured by label.")
+            + " Signs follow the map without transform."
+        )
+        explanations.show(MAP)
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def _map(
+    places: NDArray[Any],
+    shares: tuple[float, float],
+    labels: NDArray[Any],
+    names: list[str],
+    content_key: str,
+    _texts: list[str],
+) -> Prepared:
+    """Cached for a cloud under a chain; `content_key` is the embeddings' key, because the texts are not hashed."""
+    del content_key
+    rows = sampled(len(places), DRAWN)
+    values = [names[int(code)] for code in labels[rows]] if names else labels[rows]
+    axes = [f"component {number} ({100 * share:.0f} % of the variance)" for number, share in enumerate(shares, 1)]
+    texts, colours = [_texts[row] for row in rows], pd.Series(values, name="label")
+    figure = map_figure.cloud_map(places[rows], axes, colours, texts, compact=True, webgl=len(rows) > 1_000)
+    return prepared(figure.update_layout(height=360, dragmode="zoom"))
 
 
 def spectrum_figure(before: NDArray[np.float64], after: NDArray[np.float64] | None, d: int) -> go.Figure:

@@ -24,7 +24,6 @@ from isoviz.runs import citing
 from isoviz.runs.examples import is_example
 from isoviz.vectors.sets import VectorSet
 from isoviz.whatif import chains, export
-from isoviz.whatif.embeddings import Embeddings
 from isoviz.whatif.engine import Full, instant_metrics, slow_metrics
 from isoviz.whatif.request import request_for
 
@@ -38,7 +37,8 @@ def draw(view: View, full: Full, verdicts: tuple[str, ...]) -> None:
     if not steps:
         st.caption("Add a transform to export it.")
         return
-    prepared = f"{engine.key}|{chains.write(steps)}"  # by key, because two sets may share a name
+    cloud = view.embeddings.cloud if view.run else ""
+    prepared = f"{engine.key}|{cloud}|{chains.write(steps)}"  # by key, because two sets may share a name
     if st.session_state.get(KEY, ("",))[0] != prepared:
         st.caption(
             "Apply this chain anywhere: as a matrix with six lines of numpy, or as a sentence-transformers model."
@@ -84,8 +84,7 @@ def _vectors(view: View) -> VectorSet:
     """The set of vectors; of a run, those of its validation rows with their labels."""
     if view.run is None:
         return view.vectors
-    run = view.engine.source
-    assert isinstance(run, Embeddings)
+    run = view.embeddings
     columns = pd.DataFrame({"text": run.texts})
     if run.facts["kind"] == "classification":
         columns["label"] = [run.facts["label_names"][int(code)] for code in run.labels]
@@ -117,4 +116,5 @@ def _model_spec(view: View) -> Mapping[str, Any]:
     if is_example(view.run.id):
         raise InputError("examples ship without weights", field="run")
     request = request_for(view.run, resources.library().folder_of(view.run.id))
-    return export.spec_of_run(view.run.config, Path(request.checkpoint), "head", view.engine.key)
+    shown = view.embeddings
+    return export.spec_of_run(view.run.config, Path(request.checkpoint), shown.cloud, shown.key)

@@ -1,4 +1,4 @@
-"""The form of What-if: a finished run, and a chain of transforms stored in the address."""
+"""The form of What-if: a finished run, one of its clouds, and a chain of transforms stored in the address."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from dashboard.inputs.vectors_form import SAVED_FROM
 from dashboard.shared import forms, resources, wording
+from isoviz import reference
 from isoviz.errors import InputError, StoreError
 from isoviz.parameters import start_values
 from isoviz.runs.examples import is_example
@@ -19,11 +20,12 @@ from isoviz.runs.naming import parameter_label
 from isoviz.runs.rows import RunRow
 from isoviz.whatif import chains
 from isoviz.whatif.chains import MOST_STEPS, Step
+from isoviz.whatif.embeddings import CLOUDS, Cloud
 
 PREFIX = "whatif_"
 """Prefix of this page's widget keys."""
 
-RUN, CHAIN = "run", "chain"
+RUN, CLOUD, CHAIN = "run", "cloud", "chain"
 """Query parameters of this page."""
 
 FIRST = "zca:strength=0.5"
@@ -87,6 +89,32 @@ def run_title(row: RunRow) -> str:
     random = " · random weights" if row.result is not None and row.result.random_weights else ""
     example = "Example: " if is_example(row.id) else ""
     return f"{example}{wording.run_title(row)} · {row.config.task} · {row.config.model}{random} · {wording.moment(row.created)[:16]}"
+
+
+def cloud_field(differs: bool, method: str) -> Cloud:
+    """Field for the cloud that the chain starts from; hidden if the run's two clouds are equal."""
+    requested = st.query_params.get(CLOUD, CLOUDS[0])
+    key = PREFIX + CLOUD
+    if not differs or requested not in CLOUDS:
+        st.query_params.pop(CLOUD, None)
+        requested = CLOUDS[0]
+    if not differs:
+        return CLOUDS[0]
+    if requested in CLOUDS and key not in st.session_state:
+        st.session_state[key] = requested
+    selected: Cloud | None = st.segmented_control(
+        "Start from",
+        list[Cloud](CLOUDS),
+        default=None if key in st.session_state else CLOUDS[0],
+        required=True,
+        key=key,
+        format_func=lambda cloud: f"{'after' if cloud == 'head' else 'before'} {method}",
+        help=reference.glossary()["start_from"].text,
+    )
+    cloud = selected or CLOUDS[0]
+    if cloud != requested:
+        st.query_params[CLOUD] = cloud
+    return cloud
 
 
 # ------------------------------------------------------------------------------------------------------- chain

@@ -17,8 +17,10 @@ from dashboard.whatif.form import PREFIX
 from dashboard.whatif.to_train import make_it_a_run
 from dashboard.whatif.verdict_card import Card
 from isoviz.errors import InputError
+from isoviz.readouts.division import Part
 from isoviz.runs.rows import RunRow
 from isoviz.whatif import chains
+from isoviz.whatif.embeddings import Cloud
 from isoviz.whatif.engine import engine_of
 from isoviz.whatif.images import NotReadyError
 from isoviz.whatif.scheduler import Rank
@@ -27,16 +29,17 @@ _follow_held_sliders = st.components.v2.component("isoviz_held_slider", js=bundl
 """Streamlit sends a slider's value only when it is released; this sends it while it is held."""
 
 
-def draw(run: RunRow | None, key: str) -> None:
+def draw(run: RunRow | None, key: str, part: Cloud | Part = "shown") -> None:
     """The fragment: the chain, its numbers, and the slow results.
 
     Args:
         run: the run, or None for a set of vectors. It is the row, so that the page keeps working if someone deletes the run.
         key: key of the run's embeddings, or of the set.
+        part: the run's cloud, or the part of the set.
     """
     exported.begin()  # the last chain may have had more figures
     try:
-        engine = engine_of(key, "shown" if run is None else "head")
+        engine = engine_of(key, part)
     except KeyError:  # evicted from the cache since the page was drawn
         st.rerun()
     left, right = st.columns([2, 5], gap="large")
@@ -55,7 +58,7 @@ def draw(run: RunRow | None, key: str) -> None:
         st.header("All measures", anchor=False)
         view = View(engine, run, steps, summary, st.empty(), table, figures, slow, st.container())
     try:
-        _follow(view, card, key)
+        _follow(view, card, f"{key}|{part}")
     except InputError as error:  # the chain cannot be applied
         with left:
             forms.show_error(forms.sentence(error))
@@ -95,7 +98,7 @@ def _follow(view: View, card: Card | None, key: str) -> None:
             Rank.FOLLOW,
             f"{key}|{Rank.FOLLOW.name}|{chains.write(steps)}",
             view.summary,
-            what="intervals and slow read-outs" if card else "refitted head, intervals, TwoNN",
+            what="intervals and slow read-outs" if card else "refitted head, intervals, TwoNN, map",
             lead=drawing.lead(start, answer, steps),
         )
         first = engine.full(())
@@ -105,6 +108,8 @@ def _follow(view: View, card: Card | None, key: str) -> None:
     drawing.summary(view, start, answer, full)
     drawing.table(view, start, answer, full)
     drawing.correlations(view)
+    if card is None:
+        drawing.maps(view, start, answer, first, full)
     with view.below:
         export_panel.draw(view, full, card.sentences if card else ())
         export_panel.offer_page(view)

@@ -40,6 +40,8 @@ PURPOSES = (
     Purpose("Similarity", "pairs", "scored pairs", ("spearman_cosine",)),
 )
 
+_CLOUD_TEXTS = {"head": "input of the output layer", "pooled": "before the run's method"}
+
 
 def isotropy(before: Answer, after: Answer) -> str:
     """A sentence on IsoScore of the same rows before and after, or on why it says nothing."""
@@ -106,6 +108,11 @@ def _heads(n: int, frozen: Outcome, refitted: Outcome) -> str:
     if refitted == "higher":
         return "A head refitted on the training rows does better than one refitted without the transform: here, the transform helps."
     return "The frozen head does better, but a refitted head does not: the transform suits the old head without adding information."
+
+
+def cloud(name: str) -> str:
+    """Name and description of a cloud."""
+    return f"{name.capitalize()} cloud ({_CLOUD_TEXTS.get(name, _CLOUD_TEXTS['pooled'])})"
 
 
 def difference(interval: Difference) -> str:

@@ -15,6 +15,7 @@ from isoviz.events import Started
 from isoviz.jobs import queue
 from isoviz.readouts.division import Division
 from isoviz.runs.examples import is_example
+from isoviz.runs.naming import method_title
 from isoviz.runs.rows import RunRow
 from isoviz.vectors import demo_sets
 from isoviz.whatif.embeddings import ENCODING, Embeddings, load
@@ -152,9 +153,10 @@ def _draw_panel(run: RunRow, key: str) -> None:
         st.rerun()
     with contextlib.suppress(StoreError):  # the run was deleted: keep the page working
         run_lists.show_warnings(run_lists.warnings(tables.runs_frame([resources.library().summary(run.id)])))
+    cloud = form.cloud_field(embeddings.differs, method_title(run.config.method))
     form.follow_address()
     _describe(embeddings)
-    st.fragment(panel.draw)(run, key)
+    st.fragment(panel.draw)(run, key, cloud)
 
 
 def _describe(embeddings: Embeddings) -> None:

@@ -26,6 +26,7 @@ from isoviz.metrics.protocol import Metric
 from isoviz.metrics.sample import Sample
 from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.metrics.spectrum import cumulative_shares
+from isoviz.posthoc.directions import peak_signs
 from isoviz.posthoc.export import require_affine
 from isoviz.posthoc.factored import FactoredCloud
 from isoviz.posthoc.groups import Groups
@@ -114,6 +115,8 @@ class Full:
         readouts: slow read-outs by slug.
         measures: of a run: values of `slow_metrics()` by slug; None if undefined.
         reasons: name of an undefined measure → reason.
+        map: of a run: (m, 2) the two strongest principal components of the image.
+        map_shares: their shares of the variance.
         crossed: of a small labelled set: a probe and neighbours against no transform, cross-validated over all labelled rows.
         overlap: of a set: share of nearest neighbours that stay, with its interval.
     """
@@ -122,6 +125,8 @@ class Full:
     readouts: Mapping[str, Statistic] = field(repr=False, default_factory=dict)
     measures: Mapping[str, float | None] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
+    map: NDArray[np.float32] = field(repr=False, default_factory=lambda: np.zeros((0, 2), np.float32))
+    map_shares: tuple[float, float] = (0.0, 0.0)
     crossed: Sequence[Comparison] = ()
     overlap: Difference | None = None
 
@@ -299,7 +304,7 @@ class WhatIf:
         return reading.compared(before, {**self.answer(steps).readouts, **slow})
 
     def _of_run(self, steps: Sequence[Step], first: Full | None) -> Generator[None, None, Full]:
-        """The refitted head and the slow metrics."""
+        """The refitted head, the map, and the slow metrics."""
         assert self.annotations.head is not None
         cloud = self.image(steps)
         self.answer(())
@@ -311,6 +316,9 @@ class WhatIf:
         slow = {"refitted": self.annotations.head.refitted(cloud.train[:, alive], points, cloud.width)}
         yield
         comparisons = self._compared(steps, first, slow)
+        places, shares = _map(cloud)
+        if first is not None:  # the arbitrary signs for which the map resembles the one without transform
+            places = places * np.where((places * first.map).sum(axis=0) < 0, np.float32(-1), np.float32(1))
         yield
         inputs = {"shrinkage_cov": cloud.train_covariance, "zeta": REPORTED_ZETA}
         image = Sample(cloud.image(cloud.validation), inputs=inputs)
@@ -321,7 +329,7 @@ class WhatIf:
             value, reason = _measured([metric], image)
             measures |= value
             reasons |= reason
-        return Full(comparisons, slow, measures, reasons)
+        return Full(comparisons, slow, measures, reasons, places, shares)
 
     def _of_set(self, steps: Sequence[Step], first: Full | None) -> Generator[None, None, Full]:
         """The slow read-outs, those cross-validated over all rows, and what the nearest neighbours do."""
@@ -440,6 +448,20 @@ def _measured(metrics_to_measure: Iterable[Metric], sample: Sample) -> tuple[dic
     readings = {metric.slug: reading_of(metric, sample, interval=False) for metric in metrics_to_measure}
     reasons = {slug: reading.undefined for slug, reading in readings.items() if reading.undefined}
     return {slug: _finite(reading.value) for slug, reading in readings.items()}, reasons
+
+
+def _map(cloud: FactoredCloud) -> tuple[NDArray[np.float32], tuple[float, float]]:
+    covariance = cloud.validation_covariance
+    values, directions = np.linalg.eigh(covariance)
+    top = directions[:, ::-1][:, :2]
+    if top.shape[1] < 2:
+        top = np.hstack([top, np.zeros((len(top), 1))])
+    total = float(values.sum())
+    centred = cloud.validation - cloud.base.validation_mean * cloud.factors
+    strongest = [*values[::-1][:2], 0.0][:2]
+    shares = (strongest[0] / total, strongest[1] / total) if total > 0 else (0.0, 0.0)
+    places = centred @ top
+    return (places * peak_signs(places)).astype(np.float32), shares  # a solver's signs differ between processors
 
 
 def _finite(value: Any) -> float | None:

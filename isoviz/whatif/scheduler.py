@@ -29,7 +29,7 @@ class Rank(IntEnum):
     BUILD = 1
     """About a second: numbers of an image that must be built."""
     FOLLOW = 2
-    """Seconds: the refitted head, intervals, neighbours."""
+    """Seconds: the refitted head, intervals, neighbours, the map."""
 
 
 HEAD_START: Final = {Rank.MOVE: 0.0, Rank.BUILD: 0.5, Rank.FOLLOW: 4.0}

@@ -117,7 +117,7 @@ def test_toolbars_legends_and_selectors_never_overlap_and_little_moves(
     pages = {
         "explore": ".ivz-map-plot .main-svg",
         "explore?explore_views=2&explore2_layer=1": ".ivz-map-plot .main-svg",
-        "whatif": ".st-key-whatif_spectrum .main-svg",
+        "whatif": ".st-key-whatif_map_after .main-svg",
         "ruler": ".ivz-figure-frame .main-svg",
         "tradeoffs": ".ivz-figure-frame .main-svg",
         "results": ".ivz-figure-frame .main-svg",

@@ -43,6 +43,7 @@ def test_a_slider_its_numbers_its_address_and_its_downloads(
     page = open_tab(f"{server.url}/whatif?run={run}&chain=zca:strength=0.5")
     ready(page)
     before = tile(page, "Participation ratio")
+    page.evaluate("document.querySelector('.st-key-whatif_map_before .js-plotly-plot').dataset.mark = 'same node'")
 
     curve = page.locator(".st-key-whatif_spectrum .js-plotly-plot")
     drawn_before = page.evaluate(CURVES)
@@ -60,12 +61,14 @@ def test_a_slider_its_numbers_its_address_and_its_downloads(
     ready(page)
     after = tile(page, "Participation ratio")
     assert float(after) > float(before)
+    mark = page.locator(".st-key-whatif_map_before .js-plotly-plot")
+    assert mark.get_attribute("data-mark") == "same node"  # the map without transform was not remounted
 
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Numbers (CSV)").click()
-    table = pd.read_csv(io.BytesIO(waiting.value.path().read_bytes()), encoding="utf-8-sig").set_index("Read-out")
-    assert table.loc["Participation ratio", "After"] == pytest.approx(float(after), rel=6e-3)
-    assert table["n"].eq(48).all()
+    table = pd.read_csv(io.BytesIO(waiting.value.path().read_bytes()), encoding="utf-8-sig").set_index("measure")
+    assert table.loc["Participation ratio", "after"] == pytest.approx(float(after), rel=6e-3)
+    assert table["n"].eq(48).all() and "EV_1" in table.index
     assert table["source"].str.endswith("head cloud").all() and table["chain"].eq("zca:strength=0.55").all()
 
     save_page(page, tmp_path / "saved.html")

@@ -24,10 +24,10 @@ from isoviz.tasks.protocol import OwnTask
 from isoviz.training.weights import FILE, newest
 from isoviz.whatif import chains, embeddings
 from isoviz.whatif.embeddings import ENCODING
-from isoviz.whatif.engine import CLOUDS, LAYER
+from isoviz.whatif.engine import CLOUDS, LAYER, instant_metrics, slow_metrics
 from isoviz.whatif.request import STORE, request_for
 from isoviz.whatif.scheduler import SCHEDULER
-from tests.dashboard.conftest import OpenPage
+from tests.dashboard.conftest import PATIENCE, OpenPage
 from tests.dashboard.made_up import config
 from tests.dashboard.reading import drawn, errors, mounted, texts
 from tests.jobs.here import fail_job, put_job, work_here
@@ -94,7 +94,7 @@ def test_numbers_figures_and_words_of_a_chain(runs: tuple[str, str], open_page: 
         ["No difference detectable", "The same", "Significantly higher", "Significantly lower"]
     ).all()
     specs = drawn(page)
-    assert [len(spec["data"]) for spec in specs] == [3]  # EV_k
+    assert [len(spec["data"]) for spec in specs] == [3, 2, 2]  # EV_k; two maps, by label
     assert "Head cloud (input of the output layer), n = 48 validation rows, d = 16" in words
     assert "No training method corresponds to" in words and "ZCA whitening: it needs the full covariance" in words
     kinds = {element.proto.label for element in page.get("download_button")}
@@ -104,6 +104,8 @@ def test_numbers_figures_and_words_of_a_chain(runs: tuple[str, str], open_page: 
     source = f"{row.config.model} · glue/cola · validation · run {row.name} · head cloud · n = 48, d = 16 · "
     assert {data["name"].removeprefix(f"what-if-{row.id}-"): data["about"] for data in mounted(page)} == {
         "spectrum": source + "no transform and zca:strength=0.5",
+        "map-before": source + "no transform",
+        "map-after": source + "zca:strength=0.5",
     }
     page = open_page("whatif", run=runs[0], chain="none")
     assert {data["about"] for data in mounted(page)} == {source + "no transform"}
@@ -155,6 +157,34 @@ def test_a_bad_link_is_reported_beside_the_chain(runs: tuple[str, str], open_pag
     assert chain_of(page) == "zca:strenght=1"  # left as it is until something is changed
     page.slider[0].set_value(0.25).run()
     assert errors(page) == [] and chain_of(page) == "zca:strength=0.25"
+
+
+def the_panel(run: object, key: str) -> None:
+    """The panel without the page around it, as a move of a slider draws it."""
+    import streamlit as st
+
+    from dashboard.whatif import form, panel
+
+    if "whatif_steps" in st.session_state:
+        st.caption("the page is drawn anew")
+        return
+    form.follow_address()
+    panel.draw(run, key, "head")  # type: ignore[arg-type]
+
+
+def test_a_run_deleted_or_evicted_while_it_is_viewed(runs: tuple[str, str], store: Store) -> None:
+    row = store.get(runs[0])
+    key = request_for(row, store.folder_of(row.id)).key
+    store.delete(row.id)
+    panel = AppTest.from_function(the_panel, args=(row, key), default_timeout=PATIENCE).run()
+    assert (
+        errors(panel) == []
+        and len(tiles(panel)) == len(instant_metrics()) + len(slow_metrics())
+        and "Make it a run" in texts(panel)
+    )
+    shutil.rmtree(STORE.root / "results" / key)
+    panel = AppTest.from_function(the_panel, args=(row, key), default_timeout=PATIENCE).run()
+    assert errors(panel) == [] and "the page is drawn anew" in texts(panel)
 
 
 def test_own_files_are_passed_on_to_the_train_page() -> None:
@@ -265,6 +295,16 @@ def test_what_is_computed_for_a_page_knows_whether_it_is_open(
     assert asked and all(is_here() for is_here in asked)
     monkeypatch.setattr(waiting, "session_is_open", lambda session: False)
     assert not any(is_here() for is_here in asked)
+
+
+def test_both_clouds_of_a_run_whose_method_changes_the_vector(runs: tuple[str, str], open_page: OpenPage) -> None:
+    page = open_page("whatif", run=runs[1], chain="none", cloud="pooled")
+    assert errors(page) == []
+    assert float(tiles(page)["IsoScore"]) == pytest.approx(
+        metrics.isoscore(embeddings(runs[1], cloud="pooled").validation), rel=6e-3
+    )
+    shared = {name: value if isinstance(value, str) else value[0] for name, value in page.query_params.items()}
+    assert shared == {"run": runs[1], "cloud": "pooled", "chain": "none"}  # the button copies the address
 
 
 def test_a_step_becomes_a_fine_tune_on_the_train_page(runs: tuple[str, str], open_page: OpenPage) -> None:

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.components.lab import source as lab
 from dashboard.shared import menu
-from dashboard.whatif import sentences
+from dashboard.whatif import drawing, sentences
 from isoviz import vectors
 from isoviz.readouts import CATALOGUE, Comparison, division
 from isoviz.readouts.division import divide
@@ -295,3 +295,16 @@ def test_isotropy_in_words() -> None:
         "IsoScore, unbiased: it cannot be estimated from 7 rows."
     ]
     assert sentences.change(0.0242, 0.025022) == "−0.0008" and sentences.change(0.522, 0.4945) == "+0.028"
+
+
+def test_a_map_is_of_a_sample_and_escapes_user_input() -> None:
+    places = np.random.default_rng(0).normal(size=(4000, 2)).astype(np.float32)
+    labels, texts = np.arange(4000) % 2, ["<script>" + "x" * 200] * 4000
+    spec = json.loads(drawing._map(places, (0.5, 0.25), labels, ["<b>no", "yes"], "key", texts).spec)
+    assert {trace["name"] for trace in spec["data"]} == {"&lt;b&gt;no", "yes"}
+    assert {trace["type"] for trace in spec["data"]} == {"scattergl"}
+    shown = [text for trace in spec["data"] for text in trace["text"]]
+    assert len(shown) == drawing.DRAWN and shown[0].startswith("&lt;script&gt;") and len(shown[0]) < 120
+    assert spec["layout"]["xaxis"]["title"]["text"] == "component 1 (50 % of the variance)"
+    numbers = drawing._map(places[:50], (0.5, 0.25), np.arange(50) / 2, [], "other", texts)
+    assert numbers.basic and json.loads(numbers.spec)["data"][0]["marker"]["coloraxis"] == "coloraxis"

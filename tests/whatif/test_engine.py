@@ -169,8 +169,14 @@ def test_what_follows_is_what_the_metrics_say(engine):
         assert full.measures == pytest.approx(expected, rel=1e-9)
         assert {"twonn", "isoscore_star", "rogue_share", "abs_correlation"} <= set(full.measures)
         assert full.readouts["refitted"].value == pytest.approx(stored.refitted_metric(train, after), abs=1e-9)
+        values, directions = np.linalg.eigh(np.cov(after.T))
+        places = (after - after.mean(axis=0)) @ directions[:, [-1, -2]]
+        np.testing.assert_allclose(np.abs(full.map), np.abs(places), atol=1e-4 * np.abs(places).max())
+        assert full.map_shares == pytest.approx((values[-1] / values.sum(), values[-2] / values.sum()))
         assert engine.cached_full(steps) is full
     assert engine.full(chains.read("pca_whitening:components=3")).difference("frozen").value is None
+    plain = engine.full(()).map  # whose furthest points lie on the positive sides, whatever signs the solver gives
+    assert (plain.max(axis=0) >= -plain.min(axis=0)).all()
     nothing = engine.full(()).difference("frozen")
     assert (nothing.value, nothing.low, nothing.high) == (0, 0, 0)
 
