@@ -9,7 +9,7 @@ if str(ROOT) not in sys.path:
 
 import streamlit as st  # noqa: E402
 
-from dashboard.shared import actions, examples, exported, menu, resources, visitor  # noqa: E402
+from dashboard.shared import actions, exported, menu, resources, visitor  # noqa: E402
 
 STATIC = ROOT / "dashboard" / "static"
 
@@ -22,7 +22,6 @@ visitor.current()  # stops the script if the visitor's access has ended
 visitor.offer_logout()
 resources.runner()
 menu.activity(page)
-examples.switch()
 # A lesson begins with itself: viewers can do everything there except open a class.
 if page.url_path != "lessons":
     actions.notice()

@@ -1,4 +1,4 @@
-"""Sections of the Experiments page: the list, and one experiment's state, seeds, tables, trade-off and runs."""
+"""Sections of the Experiments page: the list, and one experiment's state, seeds, tables and runs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.results import sections as results
-from dashboard.shared import actions, examples, measures, menu, resources, run_lists, tables, theme, timing, wording
+from dashboard.shared import actions, examples, measures, menu, resources, run_lists, theme, timing, wording
 from dashboard.shared.run_lists import Filter
 from dashboard.shared.stable import while_busy
-from dashboard.tradeoffs import sections as tradeoffs
-from dashboard.tradeoffs.sections import Choice
-from isoviz import tasks
 from isoviz.metrics.protocol import Metric
 from isoviz.runs.duplicates import more_seeds
 from isoviz.runs.rows import STATUSES
@@ -118,7 +115,8 @@ def _heading(name: str) -> None:
 
 def add_seeds(name: str) -> None:
     """Form that launches every setup of the experiment with new seeds; shows the number of runs and the estimated time."""
-    if is_example_group(name):
+    facets = run_lists.facets()
+    if facets.loc[facets["group"] == name, "example"].any():
         st.caption(f"{examples.where_recorded()} To train one yourself, open the run and press *Run again*.")
         return
     rows = resources.store().list(group=name, order="oldest")
@@ -138,35 +136,9 @@ def add_seeds(name: str) -> None:
         st.rerun()
 
 
-def is_example_group(name: str) -> bool:
-    """Whether an experiment is one of the examples."""
-    facets = run_lists.facets()
-    return bool(facets.loc[facets["group"] == name, "example"].any())
-
-
 def comparison(name: str) -> None:
     """The experiment's tables by task, as on Results."""
-    results.by_task(Filter(name), _isotropy(name), associations=False)
-
-
-def tradeoff(name: str) -> None:
-    """Isotropy against performance for one model and task, as on Trade-offs."""
-    facets = run_lists.facets()
-    facets = facets[facets["group"] == name]
-    setups = list(facets.groupby(["model", "task"], sort=False)["runs"].sum().sort_values(ascending=False).index)
-    st.header("Trade-off", anchor=False)
-    titles = {f"{model} on {task}": (model, task) for model, task in setups}
-    chosen_title = (
-        st.selectbox("Model and task", list(titles), key="experiment_setup") if len(titles) > 1 else next(iter(titles))
-    )
-    model, task = titles[str(chosen_title)]
-    frame = run_lists.frame(Filter(name, (model,), (task,)))
-    labels = tables.number_parameters(frame)
-    parameter = next(iter(labels), "")
-    reported = dict.fromkeys(metric for metrics in frame["metrics"] for metric in metrics)
-    metric = tasks.primary_metric(task, reported)
-    measure = _isotropy(name)[0].slug
-    tradeoffs.figures(Choice(name, model, task, metric, measure, parameter, labels.get(parameter, "")), alone=False)
+    results.by_task(Filter(name), _isotropy(name))
 
 
 def runs(name: str) -> None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
+import pandas as pd
 import streamlit as st
 
-from dashboard.inputs import rows_view
 from dashboard.shared import actions, forms, reading, resources, wording
 from dashboard.shared.stable import stable
 from dashboard.streamlit_private import ExpanderContainer, uploaded_content
 from isoviz import tasks
 from isoviz.tasks.files import allowed
-from isoviz.tasks.protocol import SPLITS, TRAIN, OwnTask, Task
+from isoviz.tasks.protocol import SPLITS, TRAIN, DataReport, OwnTask, Task
 
+FEW: Final = 120
+"""Fewer validation rows cannot show differences below 0.05, so they get no check mark."""
 ON_SERVER, UPLOAD, HUB = "On the server", "Upload", "Hugging Face hub"
 
 
@@ -154,10 +157,10 @@ def check_rows(task: Task, data: str | None, direction: str | None = None) -> bo
     if report is None:
         forms.show_error(error)
         return False
-    rows_view.counts(task, report)
+    _counts(task, report)
     with _expander(task) as panel:
         if panel.open:
-            rows_view.draw(task, report)
+            _preview(task, report)
     return True
 
 
@@ -168,10 +171,49 @@ def _generated(task: Task) -> None:
                 report, error = reading.remembered(None, reading.report, task, None, None)
             forms.show_error(error)
             if report is not None:
-                rows_view.counts(task, report)
-                rows_view.draw(task, report)
+                _counts(task, report)
+                _preview(task, report)
 
 
 def _expander(task: Task) -> ExpanderContainer:
     label = f"Rows of {task.slug}" if task.own is None else "Rows as they will be used"
     return st.expander(label, icon=":material/table_rows:", key=f"rows_{task.slug}", on_change="rerun")
+
+
+def _counts(task: Task, report: DataReport) -> None:
+    """Rows per split with labels, and warnings."""
+    for split, count in report.rows.items():
+        labels = ", ".join(f"{name} {number:,}" for name, number in report.labels[split].items())
+        sample = f" (in a sample of {report.looked_at[split]:,})" if labels and report.looked_at[split] < count else ""
+        counted = f"{sample}: {wording.plain(labels)}" if labels else ""
+        few = split != TRAIN and count < FEW
+        icon = "warning" if few else "check_circle"
+        st.markdown(f":material/{icon}: **{wording.plain(split)}** {count:,} rows{counted}")
+    if part := _sampled(report):
+        st.caption(f":material/info: Checked here: {part}. Every row is checked before a run starts.")
+    for note in report.notes:
+        st.caption(f":material/info: {wording.plain(note)}")
+
+
+def _sampled(report: DataReport) -> str:
+    """Long splits and their sample sizes; empty if all rows were read."""
+    return "; ".join(
+        f"of {wording.plain(split)}, the first rows and a random sample, {report.looked_at[split]:,} of {count:,}"
+        for split, count in report.rows.items()
+        if report.looked_at[split] < count
+    )
+
+
+def _preview(task: Task, report: DataReport) -> None:
+    """First rows per split."""
+    for split, rows in report.preview.items():
+        st.caption(f"First rows of {wording.plain(split)}")
+        st.dataframe(_named(task, rows), hide_index=True, alt=f"First rows of the {split} split")
+
+
+def _named(task: Task, rows: list[dict[str, object]]) -> pd.DataFrame:
+    """Rows with class names."""
+    frame = pd.DataFrame(rows)
+    if task.label_names and "label" in frame:
+        frame["label"] = [task.label_names[int(code)] for code in frame["label"]]
+    return frame

@@ -75,7 +75,7 @@ def _activity(run_id: str, status: str, pinned: bool) -> None:
     if any(row.id != run_id for row in [*running, *waiting]):
         total = store.counts()["queued"]
         with st.container(border=True, gap="xsmall"):
-            if clicked := queue.lines(running, waiting, total, selected=run_id):
+            if clicked := queue.lines(running, waiting, total, run_id):
                 st.query_params["run"] = clicked
                 st.rerun()
             stop_waiting = "Stop all waiting runs"
@@ -168,11 +168,6 @@ def charts(run: RunRow) -> None:
                 st.caption(
                     f"Shows the selected run and {OVERLAID - 1} of the other {len(siblings) - 1}: runs that have begun, baselines first."
                 )
-    live_lines(overlaid, key="live-lines", replay=replay_speed())
+    speed = st.query_params.get(REPLAY, "")  # `?run=ID&replay=10` replays a finished run at ten times its speed
+    live_lines(overlaid, key="live-lines", replay=int(speed) if speed in map(str, SPEEDS) else None)
     matrix(run, key="live-matrix")
-
-
-def replay_speed() -> int | None:
-    """The replay speed in the address: `?run=ID&replay=10` replays a finished run at ten times its speed."""
-    text = st.query_params.get(REPLAY, "")
-    return int(text) if text in {str(speed) for speed in SPEEDS} else None

@@ -26,7 +26,6 @@ class Kind:
 
     Attributes:
         name: title in the field and in the address.
-        singular: word for one item.
         purpose: one sentence.
         catalogue: items by slug.
         overview: draws the table of all items.
@@ -34,7 +33,6 @@ class Kind:
     """
 
     name: str
-    singular: str
     purpose: str
     catalogue: Callable[[], Mapping[str, Any]]
     overview: Callable[[Mapping[str, Any]], None]
@@ -55,7 +53,7 @@ def choose() -> tuple[Kind, str | None]:
     items = kind.catalogue()
     # one key per catalogue: Streamlit resets a widget whose options change
     slug = st.pills(
-        f"Pick a {kind.singular}",
+        f"Pick a {kind.name.lower().removesuffix('s')}",
         list(items),
         format_func=lambda item: items[item].title,
         key=PREFIX + kind.name.lower(),
@@ -254,7 +252,6 @@ def _parameters(item: type[Method] | type[CataloguedTransform]) -> None:
 KINDS = (
     Kind(
         "Methods",
-        "method",
         "What you can train with. Each adds a loss term, changes what the classifier reads, or trains a second stage.",
         methods.catalogue,
         _methods_overview,
@@ -262,7 +259,6 @@ KINDS = (
     ),
     Kind(
         "Measures",
-        "measure",
         "What each number detects. “Same”: the change does not affect the value. “Moves”: it does.",
         metrics.catalogue,
         _measures_overview,
@@ -270,7 +266,6 @@ KINDS = (
     ),
     Kind(
         "Transforms",
-        "transform",
         "What you can apply to finished embeddings, without training: fitted on one set, applied to any other.",
         posthoc.catalogue,
         _transforms_overview,

@@ -15,9 +15,7 @@ from dashboard.shared.run_lists import cached
 from isoviz.config import RunConfig
 from isoviz.studies import Result, Study, jobs, layer_profiles
 from isoviz.studies import records as study_records
-from isoviz.studies.papers import place_names
 from isoviz.studies.records import RUNNING, RunRecord
-from isoviz.studies.result import Figure
 from isoviz.studies.study import TrainedStudy
 
 FOLDER: Final = Path(__file__).resolve().parent.parent.parent / "docs" / "data"
@@ -112,12 +110,6 @@ def _read(path: Path, changed: int) -> Result | None:
         return Result.model_validate_json(path.read_text(encoding="utf-8"))
     except ValidationError:
         return None
-
-
-def figures_at(result: Result, place: str) -> list[Figure]:
-    """The figures of a result that redraw this place of the paper; all of them if no figure names a place."""
-    matching = [figure for figure in result.figures if place in place_names(figure.place)]
-    return matching or [figure for figure in result.figures if not place_names(figure.place)]
 
 
 # ------------------------------------------------------------------------------------------------------- runs

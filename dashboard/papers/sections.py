@@ -254,7 +254,8 @@ def result(choice: Listed, record: Record) -> None:
     if record.terms:
         st.caption(wording.plain(f"{record.terms}."))
     verdicts(study_result)
-    figures = records.figures_at(study_result, choice.place)
+    at_place = [one for one in study_result.figures if choice.place in place_names(one.place)]
+    figures = at_place or [one for one in study_result.figures if not place_names(one.place)]
     for drawn_figure in figures:
         _figure(choice, record, drawn_figure)
     numbers = [number for number in study_result.published if choice.place in place_names(number.where)]

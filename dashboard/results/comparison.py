@@ -124,7 +124,7 @@ def sentences(task: str, runs: pd.DataFrame) -> list[str]:
         return [sentence(table)] if table else []
     lines = []
     for part in table.parts:
-        title = metric_title(part.metric)
+        title = METRICS[part.metric].title if part.metric in METRICS else part.metric.replace("_", " ")
         if len(part.comparisons) > MOST_SENTENCES:
             lines.append(f"{part.task}, {title}: {overview(part)}")
         else:
@@ -263,11 +263,6 @@ def published_text(*line: str) -> str:
         statistic = "" if printed.statistic in ("", "mean") else f"{printed.statistic}; "
         texts.append(f"{spread(value, sd)}{' †' if printed.doubt else ''} ({statistic}{printed.where})")
     return "; ".join(texts)
-
-
-def metric_title(metric: str) -> str:
-    """A task metric's heading."""
-    return METRICS[metric].title if metric in METRICS else metric.replace("_", " ")
 
 
 def spread(mean: float | None, sd: float | None, places: int = 3) -> str:

@@ -124,12 +124,8 @@ def isotropy_field(facets: pd.DataFrame, chosen: Filter) -> list[Metric]:
     return [metric for title, metric in known.items() if title in titles]
 
 
-def by_task(chosen: Filter, isotropy: list[Metric], *, associations: bool = True) -> None:
-    """A tab for each task, with the metric, the table and all seeds, and one for the list of runs; all are drawn, for saved pages.
-
-    Args:
-        associations: with the rank correlation, unless a trade-off follows.
-    """
+def by_task(chosen: Filter, isotropy: list[Metric]) -> None:
+    """A tab for each task, with the metric, the table and all seeds, and one for the list of runs; all are drawn, for saved pages."""
     runs = run_lists.frame(chosen)
     if runs.empty:
         st.info("No run matches these filters. Clear one of them.", icon=":material/filter_alt_off:")
@@ -139,12 +135,12 @@ def by_task(chosen: Filter, isotropy: list[Metric], *, associations: bool = True
     tabs = choosing.tabs([*parts, EVERY_RUN], TAB)
     for task, part in parts.items():
         with tabs[task]:
-            _task(task, chosen, part, isotropy, associations)
+            _task(task, chosen, part, isotropy)
     with tabs[EVERY_RUN]:
         every_run(chosen, isotropy)
 
 
-def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric], associations: bool) -> None:
+def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric]) -> None:
     task_entry = tasks.catalogue().get(task)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.header(wording.plain(f"{task_entry.title} · {task}" if task_entry else task), anchor=False)
@@ -175,7 +171,7 @@ def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric], ass
     )
     _strip(task, metric, view)
     comparison.section(task, metric, ids)
-    if associations and view.association:
+    if view.association:
         st.markdown(f"**Does isotropy go with performance?** {wording.plain(view.association)}")
         association = ExportedSentences("Does isotropy go with performance?", (view.association,))
         exported.note(f"results_association_{task}", association)

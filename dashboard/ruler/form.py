@@ -65,13 +65,6 @@ def _known(key: str) -> list[Known]:
     return known_in(vectors.load(key))
 
 
-def cosine_field() -> float:
-    """Field: a cosine to read on the ruler."""
-    return st.number_input(
-        "What does this cosine mean?", -1.0, 1.0, 0.62, 0.01, format="%.3f", key=PREFIX + "cosine", bind="query-params"
-    )
-
-
 def question_fields(search: bool) -> tuple[float | None, float]:
     """Fields: the share of related pairs, None for the default, and the wanted precision; both from 0 to 1."""
     share_column, precision_column = st.columns(2)

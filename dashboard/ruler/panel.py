@@ -50,7 +50,9 @@ def draw(key: str) -> None:
     left, right = st.columns([3, 2], gap="medium")
     with right:
         with st.container(border=True, gap="small"):
-            cosine = form.cosine_field()
+            title = "What does this cosine mean?"
+            name = PREFIX + "cosine"
+            cosine = st.number_input(title, -1.0, 1.0, 0.62, 0.01, format="%.3f", key=name, bind="query-params")
             reading = st.container()
         best_hit = st.container()
         with st.container(border=True, gap="small"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
@@ -15,8 +15,10 @@ from dashboard.components import figure
 from dashboard.shared import downloads, forms, reading, resources, theme, wording
 from dashboard.shared.explanations import Explanation
 from isoviz import allowed_paths, tasks
+from isoviz.errors import shortened
 from isoviz.runs.rows import RunRow
 from isoviz.tasks import outcomes
+from isoviz.tasks.metrics import confusion_counts
 from isoviz.tasks.protocol import Task
 from isoviz.training import predictions
 from isoviz.training.predictions import Predictions
@@ -86,121 +88,77 @@ def draw(run: RunRow, fingerprint: Callable[[], str | None]) -> None:
 
 
 def _confusion(run: RunRow, task: Task, predicted: Predictions) -> None:
-    matrix = outcomes.confusion(task, predicted.table["label"].to_numpy(), predicted.table["prediction"].to_numpy())
-    counts = pd.DataFrame(matrix.counts, columns=[f"predicted {name}" for name in matrix.names])
-    counts.insert(0, "true", matrix.names)
+    names = task.label_names
+    labels, predictions = (predicted.table[name].to_numpy() for name in ("label", "prediction"))
+    counts = confusion_counts(labels, predictions, len(names))
+    table = pd.DataFrame(counts, columns=[f"predicted {name}" for name in names])
+    table.insert(0, "true", names)
     # wide cells are hard to compare
-    with st.container(width=170 + 130 * len(matrix.names) if len(matrix.names) <= 6 else "stretch"):
+    with st.container(width=170 + 130 * len(names) if len(names) <= 6 else "stretch"):
         figure.draw(
-            confusion_figure(matrix, theme.is_dark()),
+            confusion_figure(names, counts, st.context.theme.type == "dark"),
             key="run_confusion",
-            words=f"Confusion matrix of {len(matrix.names)} classes, n = {int(matrix.counts.sum())}",
+            words=f"Confusion matrix of {len(names)} classes, n = {len(labels)}",
             name=f"isoviz-{run.id}-confusion",
             explanation=CONFUSION,
-            table=lambda: counts.assign(rows=matrix.counts.sum(axis=1), recall=np.diag(_row_shares(matrix.counts))),
+            table=table,
         )
 
 
-def _row_shares(counts: np.ndarray) -> np.ndarray:
-    """(k, k) counts as shares of their rows; nan for a class without rows."""
-    totals = counts.sum(axis=1, keepdims=True)
-    return np.divide(counts, totals, out=np.full(counts.shape, np.nan), where=totals > 0)
-
-
-def confusion_figure(matrix: outcomes.Confusion, dark: bool) -> go.Figure:
+def confusion_figure(classes: Sequence[str], counts: np.ndarray, dark: bool) -> go.Figure:
     """True classes as rows, predicted ones as columns; colour and second line: share of the row.
 
     Args:
         dark: dark mode, for the text in the cells.
     """
-    counts = matrix.counts
-    shares = _row_shares(counts)
-    names = [escape(name) if len(name) <= 24 else escape(name[:23]) + "…" for name in matrix.names]
-    places = list(range(len(names)))
-    small = len(names) <= MAX_NAMED
-    cell_texts = [
-        [_cell(int(n), share) for n, share in zip(*row, strict=True)] for row in zip(counts, shares, strict=True)
-    ]
-    figure = go.Figure(
-        go.Heatmap(
-            x=places,
-            y=places,
-            z=np.nan_to_num(shares).tolist(),
-            zmin=0,
-            zmax=1,
-            colorscale=[[0, "rgba(73,104,246,0.03)"], [1, "rgba(73,104,246,0.6)"]],
-            showscale=not small,
-            colorbar={"title": {"text": "share of the row"}, "tickformat": ".0%", "thickness": 12, "outlinewidth": 0},
-            text=cell_texts,
-            texttemplate="%{text}" if small else None,
-            textfont={"color": "#f3f4f6" if dark else "#1b1f2a"},
-            customdata=[[[row, column] for column in names] for row in names],
-            hovertemplate="true %{customdata[0]}<br>predicted %{customdata[1]}<br>%{text}<extra></extra>",
-            xgap=2,
-            ygap=2,
-        )
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    names, places = [escape(shortened(name, 24)) for name in classes], list(range(len(classes)))
+    heat = go.Heatmap(
+        x=places,
+        y=places,
+        z=shares.tolist(),
+        zmin=0,
+        zmax=1,
+        colorscale=[[0, "rgba(73,104,246,0.03)"], [1, "rgba(73,104,246,0.6)"]],
+        showscale=False,
+        text=[
+            [f"{n}<br>{share:.0%}" for n, share in zip(*row, strict=True)] for row in zip(counts, shares, strict=True)
+        ],
+        texttemplate="%{text}" if len(names) <= MAX_NAMED else None,
+        textfont={"color": "#f3f4f6" if dark else "#1b1f2a"},
+        customdata=[[[row, column] for column in names] for row in names],
+        hovertemplate="true %{customdata[0]}<br>predicted %{customdata[1]}<br>%{text}<extra></extra>",
+        xgap=2,
+        ygap=2,
     )
-    ticks = {
-        "tickmode": "array",
-        "tickvals": places,
-        "ticktext": names,
-        "ticks": "",
-        "showgrid": False,
-        "zeroline": False,
-    }
+    ticks = {"tickvals": places, "ticktext": names, "ticks": "", "showgrid": False, "zeroline": False}
     axes = {"xaxis": ticks, "yaxis": {**ticks, "autorange": "reversed"}, "margin": {"t": 12}}
-    return theme.titled(figure, "predicted", "true", height=min(640, 130 + max(2, len(names)) * 56), **axes)
-
-
-def _cell(count: int, share: float) -> str:
-    return f"{count}<br>{share:.0%}" if np.isfinite(share) else f"{count}<br>–"
+    return theme.titled(go.Figure(heat), "predicted", "true", height=min(640, 130 + max(2, len(names)) * 56), **axes)
 
 
 def _numbers(run: RunRow, predicted: Predictions) -> None:
-    true, estimates = (predicted.table[name].to_numpy(dtype=np.float64) for name in ("label", "prediction"))
-    undefined = int((~np.isfinite(estimates)).sum())
-    figure.draw(
-        predicted_figure(true, estimates),
-        key="run_predicted",
-        words=f"Predicted against true numbers, n = {len(true) - undefined}: true {_range(true)}, predicted {_range(estimates)}",
-        name=f"isoviz-{run.id}-predicted",
-        explanation=PREDICTED,
-        table=lambda: predicted.table[["row", "label", "prediction"]],
-    )
-    if undefined:
-        st.caption(f"{undefined} predictions are not finite and are left out.")
-
-
-def predicted_figure(true: np.ndarray, predictions: np.ndarray) -> go.Figure:
-    """Predicted against true numbers, with the diagonal; undefined predictions are left out."""
-    defined = np.isfinite(true) & np.isfinite(predictions)
-    true, predictions = true[defined], predictions[defined]
-    figure = go.Figure(
+    table = predicted.table[["row", "label", "prediction"]]
+    ends = [float(table["label"].min()), float(table["label"].max())]
+    plot = go.Figure(
         go.Scattergl(
-            x=true.tolist(),
-            y=predictions.tolist(),
+            x=table["label"].tolist(),
+            y=table["prediction"].tolist(),
             mode="markers",
             showlegend=False,
             marker={"size": 7, "color": theme.PALETTE[0], "opacity": 0.5},
             hovertemplate="true %{x:.4g}<br>predicted %{y:.4g}<extra></extra>",
         )
     )
-    if len(true):
-        ends = [float(true.min()), float(true.max())]
-        figure.add_scatter(
-            x=ends,
-            y=ends,
-            mode="lines",
-            name="predicted = true",
-            line={"color": "rgba(127,134,145,0.9)", "dash": "dot"},
-            hoverinfo="skip",
-        )
-    return theme.titled(figure, "true", "predicted", height=380)
-
-
-def _range(values: np.ndarray) -> str:
-    known = values[np.isfinite(values)]
-    return f"{known.min():.4g} to {known.max():.4g}" if len(known) else "undefined"
+    line = {"color": theme.NEUTRAL, "dash": "dot"}
+    plot.add_scatter(x=ends, y=ends, mode="lines", name="predicted = true", line=line, hoverinfo="skip")
+    figure.draw(
+        theme.titled(plot, "true", "predicted", height=380),
+        key="run_predicted",
+        words=f"Predicted against true numbers, n = {len(table)}",
+        name=f"isoviz-{run.id}-predicted",
+        explanation=PREDICTED,
+        table=table,
+    )
 
 
 def _columns(table: pd.DataFrame) -> dict[str, Any]:

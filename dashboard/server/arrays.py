@@ -35,7 +35,7 @@ _clustering = threading.Lock()
 def of_run(request: Request) -> Response:
     """One array of an epoch's artifact. The request contains its version (`?v=seq of the event`)."""
     convert = _named(request, _OF_RUN)
-    folder = resources.every_run().folder_of(run_of(request).id) / "arrays"
+    folder = resources.library().folder_of(run_of(request).id) / "arrays"
     path = folder / f"epoch-{request.path_params['epoch']:03d}.safetensors"
     if not path.is_file():
         raise HTTPException(404, "this epoch has not been measured")
@@ -65,7 +65,7 @@ def run_of(request: Request) -> RunRow:
     run = request.path_params["run"]
     if not _RUN_ID.fullmatch(run):
         raise HTTPException(404, "no such run")
-    return resources.every_run().get(run)
+    return resources.library().get(run)
 
 
 def array(key: str, layer: int, pooling: str, name: str) -> bytes:

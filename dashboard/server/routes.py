@@ -59,7 +59,7 @@ def events(request: Request) -> Response:
     """`{status, ..., rows: [[seq, event], ...], more}` for the events of a run after `?after=SEQ`."""
     row = arrays.run_of(request)
     after = _cursor(request)
-    rows = resources.every_run().events(row.id, after=after, limit=BATCH)
+    rows = resources.library().events(row.id, after=after, limit=BATCH)
     document = {
         "run": row.id,
         "status": row.status,
@@ -82,7 +82,7 @@ def _json(document: Mapping[str, Any]) -> Response:
 def health(request: Request) -> Response:
     """Whether the store responds and the runner is alive; for monitors, so without signing in and without run names."""
     runner = resources.runner()
-    counts = resources.every_run().counts()
+    counts = resources.library().counts()
     state = "off" if runner is None else "alive" if runner.is_alive else "down"
     status: dict[str, Any] = {"status": "ok", "runner": state}
     if visitor.of_request(request.scope) is not None:

@@ -30,16 +30,6 @@ TRADEOFF = Explanation(
     paper="Rudman & Eickhoff 2024, figure 3.",
 )
 
-MAP = Explanation(
-    title="Two parameters at once",
-    reading=(
-        "Each cell is the mean over the seeds that ran with both values; nothing is interpolated, and cells without runs are "
-        "empty. Read along a row or column to see the effect of one parameter with the other fixed."
-    ),
-    formula=r"\bar y(\lambda, \zeta) = \frac{1}{n} \sum_{\text{seeds}} y",
-    paper="Rudman & Eickhoff 2024, tables 2 and figure 7, vary λ and ζ one at a time.",
-)
-
 PARAMETER = Explanation(
     title="Against the method's parameter",
     reading=(
@@ -209,38 +199,6 @@ def _pareto(figure: go.Figure, means: pd.DataFrame, metric: str, measure: Metric
         name="Pareto front",
         hoverinfo="skip",
     )
-
-
-def parameter_map(cells: pd.DataFrame, title: str, labels: tuple[str, str], places: int = 3) -> go.Figure:
-    """Means over two parameters: `at` across, `beside` upwards, `mean` in each cell with its `n`; cells without runs are empty.
-
-    Args:
-        cells: of `tables.setting_means`, with the number to show in `mean`.
-        title: of the colour bar.
-        labels: of the two parameters.
-    """
-    words = [f"{decimals(mean, places)}<br>n = {n}" for mean, n in zip(cells["mean"], cells["n"], strict=True)]
-    grid = cells.assign(words=words).pivot(index="beside", columns="at", values=["mean", "words"]).astype(object)
-    names = [[setting(float(value)) for value in side] for side in (grid["mean"].columns, grid.index)]
-    figure = go.Figure()
-    figure.add_heatmap(
-        x=names[0],
-        y=names[1],
-        z=grid["mean"].where(grid["mean"].notna(), None).to_numpy().tolist(),
-        text=grid["words"].fillna("").to_numpy().tolist(),
-        texttemplate="%{text}",
-        coloraxis="coloraxis",
-        xgap=2,
-        ygap=2,
-        hovertemplate=f"{escape(labels[0])} %{{x}}<br>{escape(labels[1])} %{{y}}<br>%{{text}}<extra></extra>",
-    )
-    colours = {
-        "colorscale": theme.CELL_SCALES["light"],
-        "showscale": cells["mean"].nunique() > 1,
-        "colorbar": {"title": {"text": escape(title)}, "thickness": 12, "outlinewidth": 0},
-    }
-    axes: dict[str, Any] = {"xaxis_type": "category", "yaxis_type": "category", "coloraxis": colours}
-    return theme.titled(figure, escape(labels[0]), escape(labels[1]), height=120 + 52 * len(grid), **axes)
 
 
 def against_parameter(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import pandas as pd
@@ -69,34 +69,27 @@ def _unexecuted(value: object) -> object:
 
 
 def latex(frame: pd.DataFrame, caption: str, notes: Sequence[str] = ()) -> str:
-    """`latex_table` of a frame: four digits, missing cells empty, headings escaped."""
-
-    def cell(value: Any) -> str:
-        return "" if pd.isna(value) else f"{value:.4g}" if isinstance(value, float) else str(value)
-
-    columns = {latex_text(str(name)): [cell(value) for value in frame[name]] for name in frame}
-    sides = "".join("r" if pd.api.types.is_numeric_dtype(frame[name]) else "l" for name in frame)
-    return latex_table(columns, caption, sides, notes)
-
-
-def latex_table(
-    columns: Mapping[str, Iterable[str]], caption: str, column_format: str, notes: Sequence[str] = ()
-) -> str:
-    """A `table` environment that needs only the package booktabs. Headings are LaTeX; all other content is escaped.
+    """A `table` environment that needs only the package booktabs; all text is escaped. Numbers have four digits, missing cells are empty.
 
     Args:
         notes: lines below the table.
     """
+
+    def line(cells: Iterable[Any]) -> str:
+        texts = ("" if pd.isna(cell) else f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in cells)
+        return rf"{' & '.join(map(latex_text, texts))} \\"
+
+    sides = "".join("r" if pd.api.types.is_numeric_dtype(frame[name]) else "l" for name in frame)
     lines = [
         r"% Needs \usepackage{booktabs}.",
         r"\begin{table}[t]",
         r"\centering",
         rf"\caption{{{latex_text(caption)}}}",
-        rf"\begin{{tabular}}{{{column_format}}}",
+        rf"\begin{{tabular}}{{{sides}}}",
         r"\toprule",
-        rf"{' & '.join(columns)} \\",
+        line(map(str, frame)),
         r"\midrule",
-        *(rf"{' & '.join(map(latex_text, cells))} \\" for cells in zip(*columns.values(), strict=True)),
+        *map(line, frame.itertuples(index=False)),
         r"\bottomrule",
         r"\end{tabular}",
         *([r"\par\smallskip"] if notes else []),

@@ -1,45 +1,21 @@
-"""The bundled examples: a switch shows or hides them, stored in the address as `?examples=false`."""
+"""The bundled examples: their badge, their view, and where they were recorded."""
 
 from __future__ import annotations
 
 from typing import Final
 
-import streamlit as st
-
-from dashboard.streamlit_private import session_id
 from isoviz.demo import EXAMPLE
 from isoviz.exploring import results
 from isoviz.exploring.request import ViewRequest
 from isoviz.runs import examples
 from isoviz.runs.rows import RunRow
 
-KEY: Final = "examples"
-"""Key of the switch, and its query parameter."""
 BADGE: Final = ":gray-badge[example]"
 
 
-def shown() -> bool:
-    """Whether this visitor sees the examples."""
-    # reports written by the command line have no session
-    return session_id() is None or bool(st.session_state.get(KEY, True))
-
-
-def switch() -> None:
-    """Switch in every page's sidebar, if there are examples."""
-    if examples.opened() is None:
-        return
-    st.sidebar.toggle(
-        "Show examples",
-        value=True,
-        key=KEY,
-        bind="query-params",
-        help="Recorded runs that ship with IsoViz. Your own runs always come first, and lists never mix the two.",
-    )
-
-
 def view_of(request: ViewRequest) -> str | None:
-    """The key of the example view for a request, if there is one and examples are shown."""
-    if not shown() or examples.opened() is None:
+    """The key of the example view for a request, if there is one."""
+    if examples.opened() is None:
         return None
     view = results.find(EXAMPLE + "view")
     return EXAMPLE + "view" if view is not None and ViewRequest(**view.facts["request"]) == request else None

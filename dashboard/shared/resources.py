@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard.shared import examples, visitor
+from dashboard.shared import visitor
 from isoviz import allowed_paths
 from isoviz.access import policy, uploads
 from isoviz.access.allowed_hosts import AllowedHosts, switched_on
@@ -51,23 +51,16 @@ def store() -> Store:
 
 
 def library() -> Library:
-    """The runs visible to this visitor: the store's runs, and the examples unless hidden."""
+    """The store's runs, and the examples."""
     from isoviz.runs.examples import Library, opened
 
-    return Library(store(), opened() if examples.shown() else None)
+    return Library(store(), opened())
 
 
 def is_busy() -> bool:
     """Whether any run is running or queued."""
     counts = store().counts()
     return counts["running"] + counts["queued"] > 0
-
-
-def every_run() -> Library:
-    """All runs and examples, for routes, which show them to every visitor."""
-    from isoviz.runs.examples import Library, opened
-
-    return Library(store(), opened())
 
 
 def service() -> Service:

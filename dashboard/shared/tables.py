@@ -228,29 +228,25 @@ def number_parameters(frame: pd.DataFrame) -> dict[str, str]:
     }
 
 
-def points(
-    frame: pd.DataFrame, metric: str, measure: str, parameter: str | None, second: str | None = None
-) -> pd.DataFrame:
+def points(frame: pd.DataFrame, metric: str, measure: str, parameter: str | None) -> pd.DataFrame:
     """Trade-off points: finished runs with `value` (task metric), `isotropy` (measure) and `at` (parameter value).
 
     A seed that ran more than once in a setup gives one point, for its newest finished run. Runs with the same `line` differ only in
-    the parameter (and the `second` one, in `beside`) and the seed, so their means may be joined; `settings` describes how a line
+    the parameter and the seed, so their means may be joined; `settings` describes how a line
     differs from others of its method. A run without the parameter, or with a value off its scale
     (`isoviz.parameters.off_scale`), has NaN in `at`; runs with an undefined coordinate are left out.
     """
     finished = newest_per_seed(frame).copy()
     finished["value"] = [_number(metrics.get(metric)) for metrics in finished["metrics"]]
     finished["isotropy"] = finished[measure]
-    for column, name in (("at", parameter), ("beside", second)):
-        of_runs = zip(finished["method"], finished["params"], strict=True)
-        finished[column] = [_on_scale(method, params, name) if name else None for method, params in of_runs]
-    for column in ("value", "isotropy", "at", "beside"):
+    of_runs = zip(finished["method"], finished["params"], strict=True)
+    finished["at"] = [_on_scale(method, params, parameter) if parameter else None for method, params in of_runs]
+    for column in ("value", "isotropy", "at"):
         finished[column] = pd.to_numeric(finished[column])
-    lines = {setup: _without_parameters(setup, (parameter, second)) for setup in finished["setup"].unique()}
+    lines = {setup: _without_parameter(setup, parameter) for setup in finished["setup"].unique()}
     # a value off the scale is part of its line's name
-    level = {setup: _without_parameters(setup, (second,)) for setup in lines}
     off = finished["at"].isna()
-    finished["line"] = finished["setup"].map(level).where(off, finished["setup"].map(lines)).astype(object)
+    finished["line"] = finished["setup"].where(off, finished["setup"].map(lines)).astype(object)
     finished = finished.dropna(subset=["value", "isotropy"])
     names = {
         line: text
@@ -259,7 +255,7 @@ def points(
     }
     finished["settings"] = finished["line"].map(names).astype(object)
     columns = ["run", "group", "model", "task", "method", "title", "variant", "settings", "seed"]
-    columns += ["value", "isotropy", "at", *(["beside"] if second else []), "problem", "collapsed", "line", "setup"]
+    columns += ["value", "isotropy", "at", "problem", "collapsed", "line", "setup"]
     return finished[columns].reset_index(drop=True)
 
 
@@ -276,7 +272,7 @@ def setting_means(points: pd.DataFrame) -> pd.DataFrame:
     """
     counted = points[points["collapsed"] == ""]
     groups = counted.groupby("setup", sort=False)
-    key_columns = ["method", "title", "variant", "settings", "at", *(["beside"] if "beside" in points else []), "line"]
+    key_columns = ["method", "title", "variant", "settings", "at", "line"]
     numbers = groups[["value", "isotropy"]].agg(["mean", "std"])
     numbers.columns = ["value", "value_sd", "isotropy", "isotropy_sd"]
     return pd.concat([groups[key_columns].first(), numbers, groups.size().rename("n")], axis=1).reset_index()
@@ -300,31 +296,16 @@ def association_points(frame: pd.DataFrame, measure: str, metric: str | None) ->
     ]
 
 
-def varied_together(frame: pd.DataFrame, parameter: str) -> dict[str, str]:
-    """Numeric parameters that runs vary along with this one, each with at least two values: name → label."""
-    labels = number_parameters(frame)
-    values: dict[tuple[str, str], tuple[set[float], set[float]]] = {}
-    for method, params in zip(frame["method"], frame["params"], strict=True):
-        if parameter in params:
-            for name in params.keys() & labels.keys() - {parameter}:
-                first, second = values.setdefault((method, name), (set(), set()))
-                first.add(float(params[parameter]))
-                second.add(float(params[name]))
-    varied = {name for (_, name), pair in values.items() if min(map(len, pair)) > 1}
-    return {name: label for name, label in labels.items() if name in varied}
-
-
 def newest_per_seed(frame: pd.DataFrame) -> pd.DataFrame:
     """The newest finished run per setup and seed, in the frame's order; repeats are not independent."""
     finished = frame[frame["status"] == "finished"]
     return finished.loc[finished.sort_values("run").drop_duplicates(["setup", "seed"], keep="last").index.sort_values()]
 
 
-def _without_parameters(setup: str, names: Iterable[str | None]) -> str:
-    """The key of a setup without some parameters of its method."""
+def _without_parameter(setup: str, name: str | None) -> str:
+    """The key of a setup without one parameter of its method."""
     settings = json.loads(setup)
-    for name in names:
-        settings["params"].pop(name, None)
+    settings["params"].pop(name, None)
     return json.dumps(settings, sort_keys=True)
 
 

@@ -135,21 +135,10 @@ def _index_by_name(slug: str) -> int:
     return zlib.crc32(slug.encode()) % len(SPARE_COLOURS)
 
 
-def status_badge(status: str, text: str = "") -> str:
-    """A run's status as Streamlit Markdown: coloured badge with an icon, so that colour is not the only cue.
-
-    Args:
-        text: in place of the status.
-    """
+def status_badge(status: str) -> str:
+    """A run's status as Streamlit Markdown: coloured badge with an icon, so that colour is not the only cue."""
     colour, icon = _STATUS.get(status, ("gray", "help"))
-    return f":{colour}-badge[:material/{icon}: {text or status}]"
-
-
-def is_dark() -> bool:
-    """Whether this visitor's page is dark; False if Streamlit does not know yet, in the first run of a session."""
-    import streamlit as st
-
-    return st.context.theme.type == "dark"
+    return f":{colour}-badge[:material/{icon}: {status}]"
 
 
 def figure_layout(**more: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -32,9 +32,6 @@ from isoviz import metrics, tasks
 from isoviz.runs.comparisons import associate
 from isoviz.runs.examples import SWEEP
 
-MOST_MAPS = 4
-"""Most setups drawn as a map over two parameters."""
-
 ASSOCIATION = Explanation(
     title="Rank correlation",
     reading=(
@@ -53,7 +50,6 @@ class Choice:
 
     Attributes:
         measure: slug of a metric.
-        second: another parameter, of a map.
     """
 
     group: str
@@ -63,7 +59,6 @@ class Choice:
     measure: str
     parameter: str
     parameter_label: str
-    second: str = ""
 
 
 def empty_state() -> None:
@@ -135,9 +130,9 @@ def _most(facets: pd.DataFrame, column: str) -> list[str]:
     return [str(value) for value in counted.sort_values(ascending=False, kind="stable").index]
 
 
-def figures(choice: Choice, *, alone: bool = True) -> None:
-    """The figures, refreshed while runs are queued or running. `alone`: the page has nothing else, so they are saved as it."""
-    while_busy(lambda: run_lists.under_way(_filter(choice)) > 0, lambda: _figures(choice, alone))
+def figures(choice: Choice) -> None:
+    """The figures, refreshed while runs are queued or running."""
+    while_busy(lambda: run_lists.under_way(_filter(choice)) > 0, lambda: _figures(choice))
 
 
 def _filter(choice: Choice) -> Filter:
@@ -148,7 +143,7 @@ def _experiment(group: str) -> str | None:
     return None if group == choosing.ALL else group
 
 
-def _figures(choice: Choice, alone: bool) -> None:
+def _figures(choice: Choice) -> None:
     runs = run_lists.frame(_filter(choice))
     measure = metrics.get(choice.measure)
     compared = (choice.metric, choice.measure, choice.parameter or None)
@@ -171,14 +166,12 @@ def _figures(choice: Choice, alone: bool) -> None:
             st.caption("Click a mark to open its run.", width="content")
         if points["at"].nunique() > 1:
             _against(choice, points)
-            _map(choice, runs)
         exported.note(
             "tradeoffs_points", ExportedTable("Points", _as_file(points, choice), (*run_lists.warnings(runs), *answers))
         )
         file = downloads.file_name("isoviz", "tradeoffs", choice.task, choice.metric)
         downloads.buttons(file, lambda: run_lists.with_warnings(_as_file(points, choice), run_lists.warnings(runs)))
-        if alone:
-            button.offer("Trade-offs", choice.task, code=lambda: provenance.of_frame(runs, [measure]))
+        button.offer("Trade-offs", choice.task, code=lambda: provenance.of_frame(runs, [measure]))
 
 
 def _associations(choice: Choice, runs: pd.DataFrame) -> list[str]:
@@ -216,45 +209,6 @@ def _against(choice: Choice, points: pd.DataFrame) -> None:
             _draw(name, choice, points, make, charts.PARAMETER, of=label)
 
 
-def _map(choice: Choice, runs: pd.DataFrame) -> None:
-    """Performance and isotropy over two parameters that one method's runs vary; one pair of maps per setup."""
-    others = run_lists.cached(("varied", choice), lambda: tables.varied_together(runs, choice.parameter))
-    if not others:
-        return
-    measure = metrics.get(choice.measure)
-    second = st.selectbox(
-        "Second parameter",
-        list(others),
-        format_func=lambda name: others[name],
-        key="tradeoffs_second",
-        bind="query-params",
-        width=320,
-    )
-    choice = replace(choice, second=second)
-    compared = (choice.metric, choice.measure, choice.parameter, second)
-    points = run_lists.cached(("grid", choice), lambda: tables.points(runs, *compared))
-    means = tables.setting_means(points.dropna(subset=["at", "beside"]))
-    lines = (grid for _, grid in means.groupby("line", sort=False))
-    grids = [grid for grid in lines if min(grid["at"].nunique(), grid["beside"].nunique()) > 1]
-    if len(grids) > MOST_MAPS:
-        st.caption(f"The maps of the first {MOST_MAPS} of {len(grids)} setups. Choose one experiment to see others.")
-    for index, grid in enumerate(grids[:MOST_MAPS]):
-        name = ", ".join(filter(None, (grid["title"].iloc[0], grid["settings"].iloc[0])))
-        sides = (
-            ("value", choice.metric, "", 3),
-            ("isotropy", measure.heading, measures.cloud(measure), measure.decimals),
-        )
-        for container, (column, title, cloud, decimals) in zip(st.columns(2), sides, strict=True):
-            with container:
-                st.markdown(f"**{wording.plain(title)}**, {wording.plain(', '.join(filter(None, (cloud, name))))}")
-                cells = grid.assign(mean=grid[column])
-                labels = (choice.parameter_label, others[second])
-                make = functools.partial(charts.parameter_map, cells, title, labels, decimals)
-                _draw(f"map_{column}_{index}", choice, cells, make, of=title)
-    if grids:
-        explanations.show(charts.MAP)
-
-
 def _draw(
     name: str,
     choice: Choice,
@@ -269,7 +223,7 @@ def _draw(
         ("figure", name, choice), lambda: figure.prepared(make().update_layout(uirevision=repr(choice)))
     )
     title = metrics.get(choice.measure).number_title
-    kind = {"tradeoff": "Trade-off", "against": "Against the parameter", "map": "Map"}[name.partition("_")[0]]
+    kind = "Trade-off" if name == "tradeoff" else "Against the parameter"
     alt_text = f"{kind}: {of or f'{choice.metric} and {title}'} of {len(points)} runs on {choice.task}"
     saved = downloads.file_name("isoviz", name, choice.task, choice.metric)
     run = figure.draw(

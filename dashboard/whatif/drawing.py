@@ -330,21 +330,16 @@ def spectrum(view: View, start: Answer, answer: Answer) -> None:
         return
     shape, length = _dimensions(start.d, answer.d), len(start.ev)
     with view.figures:
-        figure_card(
-            view,
-            "spectrum",
+        draw(
             spectrum_figure(start.ev, answer.ev, answer.d).update_layout(height=250),
-            f"n = {answer.n:,}, {shape} · {' and '.join(dict.fromkeys([NO_STEPS, view.chain]))}",
+            key=f"{PREFIX}spectrum",
+            name=view.file("spectrum"),
+            about=f"{view.source} · n = {answer.n:,}, {shape} · {' and '.join(dict.fromkeys([NO_STEPS, view.chain]))}",
             words=f"Explained variance of the first {length} of {answer.d} components without and with the transforms",
             title="Explained variance, before and after",
             caption=f"{view.cloud(answer.n)}, {shape}.",
             explanation=explanations.SPECTRUM,
         )
-
-
-def figure_card(view: View, name: str, figure: go.Figure | Prepared, about: str, **parts: Any) -> None:
-    """A card of the panel; `about` says what its figure is of, beside the source."""
-    draw(figure, key=f"{PREFIX}{name}", name=view.file(name), about=f"{view.source} · {about}", **parts)
 
 
 def correlations(view: View) -> None:
@@ -408,8 +403,9 @@ def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> 
             with column:
                 figure = _map(shown.map, shown.map_shares, embeddings.labels, names, embeddings.key, embeddings.texts)
                 text = f"{title}: {n} validation rows along their two strongest components, by label"
-                about = f"n = {n:,}, d = {d} · {chain}" + (f" · {sample}" if n > DRAWN else "")
-                figure_card(view, name, figure, about, words=text, title=title, of_rows=True)
+                about = f"{view.source} · n = {n:,}, d = {d} · {chain}" + (f" · {sample}" if n > DRAWN else "")
+                file = view.file(name)
+                draw(figure, key=f"{PREFIX}{name}", name=file, about=about, words=text, title=title, of_rows=True)
         st.caption(
             wording.plain(f"{view.cloud(n)}, {_dimensions(start.d, answer.d)}; {sample}, coloured by label.")
             + " Signs follow the map without transform."

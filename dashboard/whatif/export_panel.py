@@ -8,14 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
-from numpy.typing import NDArray
 
 from dashboard.components.lab import source as lab
 from dashboard.export import button, provenance
-from dashboard.inputs import model_form
 from dashboard.shared import downloads, exported, forms, job_progress, resources, wording
 from dashboard.shared.exported import ExportedVectors
 from dashboard.whatif.drawing import View
@@ -31,7 +28,6 @@ from isoviz.whatif.engine import Full, instant_metrics, slow_metrics
 from isoviz.whatif.request import request_for
 
 KEY = PREFIX + "take_home"
-_POOLINGS = ("sentence", "mean", "cls", "last")
 
 
 def draw(view: View, full: Full, verdicts: tuple[str, ...]) -> None:
@@ -60,7 +56,7 @@ def draw(view: View, full: Full, verdicts: tuple[str, ...]) -> None:
     st.caption("\n".join(f"- {wording.plain(effect.words)}" for effect in origin.effects))
     downloads.button("Matrix (numpy)", functools.partial(as_numpy, affine, origin), f"{file}.zip", key=KEY + "_matrix")
     try:
-        request = export.request(_model_spec(view), affine, origin, _fit_rows(view))
+        request = export.request(_model_spec(view), affine, origin)
     except InputError as error:
         st.caption(f":material/info: No sentence-transformers model: {wording.plain(forms.sentence(error))}")
         return
@@ -73,8 +69,6 @@ def draw(view: View, full: Full, verdicts: tuple[str, ...]) -> None:
         key=KEY + "_model",
         about=lambda facts: (
             f"Verified: its vectors differ from these by at most {facts['deviation']:.0e} of their length."
-            if not facts.get("warning")
-            else f":material/warning: Probably another model: {wording.plain(facts['warning'])}"
         ),
     )
 
@@ -110,7 +104,6 @@ def _code(view: View, vectors: VectorSet) -> dict[str, str]:
     of_steps = dict.fromkeys(reference.bibtex_of(step.kind) for step in view.steps)
     return of_run | {
         "Chain of transforms": chain,
-        "The same in Python": export.python(view.engine, view.steps),
         "Apply them": f"isoviz transform --chain '{chain}' --in vectors.npy --out transformed.npy" if applies else "",
         "BibTeX": "\n\n".join(filter(None, (*of_steps, entries))),
     }
@@ -119,44 +112,9 @@ def _code(view: View, vectors: VectorSet) -> dict[str, str]:
 def _model_spec(view: View) -> Mapping[str, Any]:
     """Specification of the exported model. Raises `InputError` if there is none."""
     if view.run is None:
-        return export.spec_of_model(model_fields(view.vectors.facts))
+        return export.spec_of_model(view.vectors.facts)
     if is_example(view.run.id):
         raise InputError("examples ship without weights", field="run")
     request = request_for(view.run, resources.library().folder_of(view.run.id))
     shown = view.embeddings
     return export.spec_of_run(view.run.config, Path(request.checkpoint), shown.cloud, shown.key)
-
-
-def _fit_rows(view: View) -> NDArray[np.floating] | None:
-    """(n, d) the fit set, if the visitor names its model."""
-    return view.engine.train if view.run is None and "model" not in view.vectors.facts else None
-
-
-def model_fields(facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Facts of a set of vectors with its model; for vectors from a file, fields ask for the model and its pooling."""
-    if "model" in facts:
-        return facts
-    left, right = st.columns([3, 2])
-    with left:
-        name = st.selectbox(
-            "Which model made these vectors?",
-            model_form.options(),
-            index=None,
-            key=KEY + "_made_by",
-            accept_new_options=True,
-            placeholder=model_form.PLACEHOLDER,
-            help=model_form.HELP,
-        )
-        source = model_form.show_source(name) if name else None
-    pooling = right.selectbox(
-        "Pooling",
-        _POOLINGS,
-        index=None,
-        key=KEY + "_pooling",
-        placeholder="The model's own",
-        help="sentence: the sentence-transformers model's vector. mean, cls, last: of the last layer's tokens.",
-    )
-    if source is None:
-        return facts
-    st.caption("The export repeats this model and adds the transform. IsoViz cannot check that it made your vectors.")
-    return {"model": source.name, "pooling": pooling}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.components.held_slider import follow_held_sliders
+from dashboard.components import bundle
 from dashboard.shared import exported, forms
 from dashboard.whatif import drawing, export_panel, form, waiting
 from dashboard.whatif.drawing import View
@@ -19,11 +19,14 @@ from dashboard.whatif.verdict_card import Card
 from isoviz.errors import InputError
 from isoviz.readouts.division import Part
 from isoviz.runs.rows import RunRow
-from isoviz.whatif import chains, export
+from isoviz.whatif import chains
 from isoviz.whatif.embeddings import Cloud
 from isoviz.whatif.engine import engine_of
 from isoviz.whatif.images import NotReadyError
 from isoviz.whatif.scheduler import Rank
+
+_follow_held_sliders = st.components.v2.component("isoviz_held_slider", js=bundle("held_slider.js"))
+"""Streamlit sends a slider's value only when it is released; this sends it while it is held."""
 
 
 def draw(run: RunRow | None, key: str, part: Cloud | Part = "shown") -> None:
@@ -44,11 +47,7 @@ def draw(run: RunRow | None, key: str, part: Cloud | Part = "shown") -> None:
         st.markdown("**Transforms, in this order**")
         steps = form.editor(engine.train.shape[1])
         if steps is not None:
-            with st.container(horizontal=True, gap="small"):
-                follow_held_sliders(PREFIX + "sticky")
-                with st.popover("As Python", icon=":material/code:"):
-                    st.caption("The same numbers in a notebook" + ("." if run else " on this machine."))
-                    st.code(export.python(engine, steps), language="python", wrap_lines=True)
+            _follow_held_sliders(key=PREFIX + "held", data={"container": PREFIX + "sticky"})
     if steps is None:
         right.caption("Fix the step on the left to see its numbers.")
         return

@@ -171,20 +171,6 @@ class Service:
             self._room_in_queue(1)
             self._store.requeue(run_id, claim=claim)
 
-    def queue_refusal(self) -> AccessError | None:
-        """The reason why this visitor may not reorder the queue, which is shared with others; None if allowed."""
-        if (refused := self.refusal()) is not None or self.visitor.may(Role.OPERATOR):
-            return refused
-        return AccessError(
-            "Only the operator can reorder the queue", advice="Ask the person who runs the server to move your runs."
-        )
-
-    def set_priority(self, run_ids: Sequence[str], priority: int) -> None:
-        """Set the priority of waiting runs, see `isoviz.runs.store.Store.set_priority`."""
-        if (refused := self.queue_refusal()) is not None:
-            raise refused
-        self._store.set_priority(run_ids, priority)
-
     def delete(self, run_id: str) -> None:
         """Remove a run with its files."""
         self.require(self._own(run_id))

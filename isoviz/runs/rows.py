@@ -53,7 +53,6 @@ class RunRow:
         error: the ending of a failed, diverged or lost run: `kind`, `message`, `advice`, …
         result: the final report of a finished run.
         position: position in the queue from 1; None if not waiting.
-        priority: waiting runs with higher priority start first (`isoviz.runs.schema.PRIORITIES`).
     """
 
     id: str
@@ -82,7 +81,6 @@ class RunRow:
     result: Finished | None
     progress: RunProgress | None
     position: int | None = None
-    priority: int = 0
 
     @property
     def attempts(self) -> int:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final
 
 from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, MetaData, String, Table, Text
 
 VERSION: Final = 1
-Priority = Literal["high", "normal", "low"]
-PRIORITIES: Final[Mapping[Priority, int]] = MappingProxyType({"high": 1, "normal": 0, "low": -1})
-"""Priority level → value in the column `priority`."""
 SCHEMA: Final = "version"
 """In `meta`: the version of the tables."""
 
@@ -42,8 +37,6 @@ runs = Table(
     Column("method", Text, nullable=False),
     Column("seed", Integer, nullable=False),
     Column("created", Double, nullable=False),
-    # Waiting runs are taken by priority (`PRIORITIES`), then by `queued`.
-    Column("priority", Integer, nullable=False, server_default="0"),
     Column("queued", Double, nullable=False),
     Column("started", Double),
     Column("ended", Double),
@@ -74,7 +67,7 @@ runs = Table(
     Column("error", Text),
     Index("isoviz_runs_group", "group_name"),
 )
-QUEUE_ORDER: Final = (runs.c.priority.desc(), runs.c.queued, runs.c.id)
+QUEUE_ORDER: Final = (runs.c.queued, runs.c.id)
 """In which waiting runs are taken."""
 queue_index = Index("isoviz_runs_order", runs.c.status, *QUEUE_ORDER)
 

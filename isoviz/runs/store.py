@@ -16,7 +16,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from isoviz.config import RunConfig
-from isoviz.errors import InputError, StoreError
+from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, RESUMABLE, Event, Failed, Stopped
 from isoviz.home import store_url
 from isoviz.runs import summaries as _summaries
@@ -33,7 +33,7 @@ from isoviz.runs.rows import (
     row_of,
     signals_of,
 )
-from isoviz.runs.schema import PRIORITIES, QUEUE_ORDER, REVISION
+from isoviz.runs.schema import QUEUE_ORDER, REVISION
 from isoviz.runs.schema import events as _events
 from isoviz.runs.schema import meta as _meta
 from isoviz.runs.schema import runs as _runs
@@ -376,15 +376,6 @@ class Store(RunReader):
                 raise StoreError(
                     f"run '{run_id}' cannot be resumed: it is {status} (allowed: {', '.join(sorted(RESUMABLE))})"
                 )
-            self._changed(connection)
-
-    def set_priority(self, run_ids: Sequence[str], priority: int) -> None:
-        """Give waiting runs another priority, one of `isoviz.runs.schema.PRIORITIES`; others keep theirs."""
-        if priority not in PRIORITIES.values():
-            raise InputError.at("priority", f"must be one of {sorted(PRIORITIES.values())} (got {priority})")
-        with self._database.writing() as connection:
-            waiting = (_runs.c.id.in_(run_ids), _runs.c.status == "queued")
-            connection.execute(sa.update(_runs).where(*waiting).values(priority=priority))
             self._changed(connection)
 
     # ------------------------------------------------------------------ inside

@@ -57,11 +57,6 @@ class Cloud:
         return f"{self.task.title}, {self.tensor}\n{self.model.rsplit('/', 1)[-1]}, n = {self.n:,}, d = {self.d}"
 
 
-def most_components(d: int) -> int:
-    """K of Figure 4: the paper takes 50 for BERT-base (d = 768) and 200 for RoBERTa-large (d = 1024)."""
-    return 200 if d >= 1024 else 50
-
-
 def measure(points: NDArray[Any], model: str, task: Task, tensor: str) -> Cloud:
     """Numbers of a cloud (n, d) for the three figures; both transforms are fitted on the cloud."""
     import numpy as np
@@ -77,7 +72,8 @@ def measure(points: NDArray[Any], model: str, task: Task, tensor: str) -> Cloud:
         "BN": normalised.transform(points),
         "IsoBN": posthoc.isobn(beta=BETA).fit(points).transform(points),
     }
-    count = min(most_components(d), n, d)
+    # the K of Figure 4: the paper takes 50 for BERT-base (d = 768) and 200 for RoBERTa-large (d = 1024)
+    count = min(200 if d >= 1024 else 50, n, d)
     spectra = {form: np.asarray(metrics.explained_variance(x, k=count)).tolist() for form, x in forms.items()}
     return Cloud(
         model=model,

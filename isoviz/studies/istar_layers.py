@@ -75,18 +75,15 @@ def _drawing(
 # ---------------------------------------------------------------------------------------------------- Figure 4
 
 
-def _mean_length(profile: LayerProfile) -> float:
-    """Length of the mean activation vector of the last layer's tokens."""
-    return math.hypot(*profile.mean_activation)
-
-
 def _last_star(profile: LayerProfile) -> float | None:
     return profile.isoscore_star[-1]
 
 
 def cosreg_centres(evidence: Evidence) -> Judgement:
-    """Length of the mean vector: CosReg at λ = 1 minus none, and none minus λ = −1."""
-    without, pushed, pulled = (by_seed(evidence, lam, _mean_length) for lam in (0.0, 1.0, -1.0))
+    """Length of the mean vector of the last layer's tokens: CosReg at λ = 1 minus none, and none minus λ = −1."""
+    without, pushed, pulled = (
+        by_seed(evidence, lam, lambda profile: math.hypot(*profile.mean_activation)) for lam in (0.0, 1.0, -1.0)
+    )
     differences = [Change.of("λ = 1 minus none", pushed, without), Change.of("none minus λ = −1", without, pulled)]
     return moved(differences, "The mean vector's length", direction=-1)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isoviz.errors import DataError
-from isoviz.tasks.protocol import Problem, Task
+from isoviz.tasks.protocol import Task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,39 +37,20 @@ def check(frame: pd.DataFrame, task: Task, name: str, direction: str | None = No
     Raises:
         DataError: one line that names the first rows at fault, counted from 1.
     """
-    if len(frame) == 0:
-        raise DataError.at("data", f"{name} has no rows")
-    checked, problems = examine(frame, task, direction)
-    if problems:
-        first = problems[0]
-        rows = [one.row for one in problems if (one.column, one.what) == (first.column, first.what)]
-        numbers = ", ".join(map(str, rows[:5])) + (", …" if len(rows) > 5 else "")
-        got = f"; got {first.value}" if first.value else ""
-        where = f"{len(rows)} row{'s' if len(rows) > 1 else ''} ({numbers})"
-        raise DataError.at("data", f"{name}: {first.what}{got} in {where}")
-    if whole and "label" in checked and checked["label"].nunique() < 2:
-        only = checked["label"].iloc[0]
-        if not task.label_names:
-            raise DataError.at("data", f"{name} has one label only ({only:g})")
-        raise DataError.at("data", f"{name} has one class only ('{task.label_names[only]}'); at least two are needed")
-    return checked
-
-
-def examine(
-    frame: pd.DataFrame, task: Task, direction: str | None = None, split: str = ""
-) -> tuple[pd.DataFrame, list[Problem]]:
-    """The checked rows, without those at fault, and what is wrong with these; one fault a row is enough."""
     import pandas as pd
 
-    problems: list[Problem] = []
+    if len(frame) == 0:
+        raise DataError.at("data", f"{name} has no rows")
+    faults: list[tuple[str, str, int]] = []
     places = task.wanted(direction)
     checked: dict[str, Any] = {}
     good = np.ones(len(frame), dtype=bool)
 
     def refuse(bad: Any, column: str, what: str, values: Sequence[object] | None = None) -> None:
+        """Note rows at fault; one fault a row is enough."""
         for place in np.flatnonzero(np.asarray(bad, dtype=bool) & good).tolist():
-            value = "" if values is None else shortened(values[place])
-            problems.append(Problem(split, int(frame.index[place]) + 1, column, what, value))
+            got = f"; got {shortened(values[place])}" if values is not None else ""
+            faults.append((f"{column}: {what}", got, int(frame.index[place]) + 1))
             good[place] = False
 
     for column in task.columns:
@@ -80,7 +61,18 @@ def examine(
         refuse(nested, place, f"'{place}' must be text", list(values))
         checked[column] = values.astype(str)
     task.rules.check(frame, task, checked, refuse)
-    rows_checked = pd.DataFrame(checked, index=frame.index)[good].reset_index(drop=True)
+    if faults:
+        what, got, _ = faults[0]
+        rows = [row for fault, _, row in faults if fault == what]
+        numbers = ", ".join(map(str, rows[:5])) + (", …" if len(rows) > 5 else "")
+        where = f"{len(rows)} row{'s' if len(rows) > 1 else ''} ({numbers})"
+        raise DataError.at("data", f"{name}: {what.partition(': ')[2]}{got} in {where}")
+    rows_checked = pd.DataFrame(checked, index=frame.index).reset_index(drop=True)
     if task.label_names:
         rows_checked["label"] = rows_checked["label"].astype("int64")
-    return rows_checked, problems
+    if whole and "label" in rows_checked and rows_checked["label"].nunique() < 2:
+        only = rows_checked["label"].iloc[0]
+        if not task.label_names:
+            raise DataError.at("data", f"{name} has one label only ({only:g})")
+        raise DataError.at("data", f"{name} has one class only ('{task.label_names[only]}'); at least two are needed")
+    return rows_checked

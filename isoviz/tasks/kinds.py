@@ -32,7 +32,7 @@ class Kind:
     Attributes:
         slug, title: name in configurations; what is predicted, in a few words.
         question, columns, metrics: of a task of a person's own: description, names of its texts, metrics (the first is the primary).
-        guess: the simple guess (`isoviz.tasks.baselines`) that a model must beat.
+        guess: the simple guess (`isoviz.tasks.outcomes`) that a model must beat.
         answers: the raw column beside the texts: `label`, `answers`, or none.
         reference: the column of a checked frame that predictions are compared with; "" for the last text.
         inputs: number of text columns that an encoder reads at once.
@@ -178,8 +178,9 @@ class Regression(Kind):
     def errors(self, task: Any, rows: pd.DataFrame, predictions: Any, confidence: Any) -> Compared:
         import numpy as np
 
-        off = residuals(rows["label"].to_numpy(), np.asarray(predictions))
-        return dict(off.set_axis(["label", "prediction", "residual"], axis=1)), off["residual"].abs().to_numpy()
+        true, predicted = (np.asarray(values, dtype=np.float64) for values in (rows["label"], predictions))
+        off = predicted - true
+        return {"label": true, "prediction": predicted, "residual": off}, np.abs(off)
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """The squared error."""
@@ -353,15 +354,6 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
 
 def _hidden(column: str) -> str:
     return f"'{column}' is -1, a hidden label of a test split; labels are needed"
-
-
-def residuals(labels: np.ndarray, predictions: np.ndarray) -> pd.DataFrame:
-    """Columns `true`, `predicted` and `residual` (predicted − true) of n numbers, in their order."""
-    import numpy as np
-    import pandas as pd
-
-    true, predicted = np.asarray(labels, dtype=np.float64), np.asarray(predictions, dtype=np.float64)
-    return pd.DataFrame({"true": true, "predicted": predicted, "residual": predicted - true})
 
 
 def as_name(value: object) -> str:

@@ -146,10 +146,6 @@ def _correlation(name: str) -> Callable[[np.ndarray, np.ndarray], float | None]:
     return correlate
 
 
-def _mse(labels: np.ndarray, predicted: np.ndarray) -> float:
-    return float(np.square(labels.astype(np.float64) - predicted).mean())
-
-
 _CLASSES: dict[str, Callable[[np.ndarray, np.ndarray], float | None]] = {
     "accuracy": _accuracy,
     "matthews": _matthews,
@@ -159,5 +155,5 @@ _CLASSES: dict[str, Callable[[np.ndarray, np.ndarray], float | None]] = {
 _NUMBERS: dict[str, Callable[[np.ndarray, np.ndarray], float | None]] = {
     "pearson": _correlation("pearsonr"),
     "spearman": _correlation("spearmanr"),
-    "mse": _mse,
+    "mse": lambda labels, predicted: float(np.square(labels.astype(np.float64) - predicted).mean()),
 }

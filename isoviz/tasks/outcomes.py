@@ -1,34 +1,18 @@
-"""After a run: which classes are taken for which, how far numbers are off, and the rows that went wrong."""
+"""What a run is held against: simple guesses, whether its predictions collapsed, and the rows that went wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isoviz.tasks.kinds import residuals as residuals
-from isoviz.tasks.metrics import confusion_counts
+from isoviz.demo import baselines, mean
+from isoviz.tasks import metrics
 from isoviz.tasks.protocol import Task
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@dataclass(frozen=True)
-class Confusion:
-    """Counts of true classes (rows) against predicted classes (columns), both in the order of `names`."""
-
-    names: tuple[str, ...]
-    counts: np.ndarray
-
-
-def confusion(task: Task, labels: np.ndarray, predictions: np.ndarray) -> Confusion:
-    """(k, k) int64 counts of n class codes; `ValueError` for a task without classes."""
-    if not task.label_names:
-        raise ValueError(f"'{task.slug}' has no classes")
-    return Confusion(task.label_names, confusion_counts(labels, predictions, len(task.label_names)))
 
 
 def collapse(task: Task, rows: pd.DataFrame, predictions: Sequence[Any]) -> str | None:
@@ -85,3 +69,33 @@ def errors(
         table["confidence"] = np.asarray(confidence, dtype=np.float64)
     order = np.argsort(-np.nan_to_num(badness, nan=np.inf), kind="stable")
     return pd.DataFrame(table).iloc[order].reset_index(drop=True)
+
+
+def reference_values(task: Task, simple: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Name → value of the primary metric: the task's simple guess; for generated tasks also `bag_of_words`, `random_weights`.
+
+    The recorded ones hold for the task's full training set; `isoviz.demo.baselines` says what was recorded.
+
+    Args:
+        simple: the metrics of the task's simple guess (`guess`), or nothing.
+    """
+    values_by_name = {task.simple_guess: simple[task.primary]} if task.primary in simple else {}
+    if task.generated:
+        values = baselines(task.slug)
+        values_by_name |= {name: mean(values[name]) for name in ("bag_of_words", "random_weights") if name in values}
+    return values_by_name
+
+
+def guess(task: Task, train: pd.DataFrame, validation: pd.DataFrame) -> dict[str, float | None]:
+    """The task's metrics of its simple guess on validation rows: what a model must beat to have learned anything.
+
+    `majority`: the most frequent class of train. `mean`: the mean label of train (its correlations are undefined). `whole
+    context`: the context as the answer. `source`: the source text unchanged. `first three sentences`: of the source.
+
+    Raises:
+        ValueError: a guess that is none of these.
+    """
+    guesses = task.rules.simple_guess(task, train, validation)
+    if guesses is None:
+        return {}
+    return metrics.compute(task.metrics, validation[task.reference].tolist(), guesses, task.kind)

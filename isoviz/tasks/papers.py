@@ -1,7 +1,13 @@
-"""The papers' tasks beside GLUE, by the column names and label codes of their data sets on the Hugging Face hub."""
+"""The papers' tasks beside GLUE, by the column names and label codes of their data sets on the Hugging Face hub; and pairs of
+sentences with a score for embedding models."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+from isoviz.tasks import demo, glue
+from isoviz.tasks.kinds import Embedding
 from isoviz.tasks.protocol import Task
 
 
@@ -20,6 +26,17 @@ def _translation(code: str, language: str) -> Task:
         cites=("bojar2016findings",),
         licence="Free for research purposes.",
         hub=("wmt/wmt16", f"{code}-en"),
+    )
+
+
+def _embedded(tasks: tuple[Task, ...], of: str, **changes: Any) -> Task:
+    """A regression task's pairs for embedding models: each sentence with its own vector."""
+    return replace(
+        next(task for task in tasks if task.slug == of),
+        kind=Embedding.slug,
+        metrics=Embedding.metrics,
+        scale=(0.0, 5.0),
+        **changes,
     )
 
 
@@ -67,4 +84,19 @@ TASKS = (
     ),
     _translation("ro", "Romanian"),
     _translation("de", "German"),
+    _embedded(
+        demo.TASKS,
+        "demo/similarity",
+        slug="demo/sts",
+        rows="demo/similarity",
+        title="Sentence embeddings (demo)",
+        description="One vector per sentence, close in meaning as the cosine says. The sentences and scores are those of demo/similarity.",
+    ),
+    _embedded(
+        glue.TASKS,
+        "glue/stsb",
+        slug="stsb",
+        title="STS-B, embeddings",
+        description="One vector per sentence: is the cosine of two high where people find them similar?",
+    ),
 )

@@ -91,7 +91,7 @@ class Task:
         by_name: labels are looked up by their text only, so a number in a file is a name, not a code.
         rows: of generated tasks, the slug of the task whose rows these are, if not its own.
         scale: the lowest and the highest score of embeddings.
-        guess: the simple guess that a result is held against (`isoviz.tasks.baselines`), if it is not its kind's.
+        guess: the simple guess that a result is held against (`isoviz.tasks.outcomes`), if it is not its kind's.
         own: how a person's own files are read, for the task `own`.
     """
 
@@ -190,25 +190,6 @@ class TaskData:
     fingerprint: str
     extra: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     revision: str | None = None
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One fault of one row.
-
-    Attributes:
-        split: train, validation or the name of an extra split.
-        row: number of the row in its file, from 1 (the line after a header, the object of a jsonl).
-        column: the file's column.
-        what: the fault in words.
-        value: what was found there, shortened; "" if nothing was.
-    """
-
-    split: str
-    row: int
-    column: str
-    what: str
-    value: str
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,13 @@ def features(
     )
     row = np.asarray(tokens.pop("overflow_to_sample_mapping"), dtype=np.int64)
     spans = tokens.pop("offset_mapping")
-    offsets = [_in_context(tokens.sequence_ids(number), span) for number, span in enumerate(spans)]
+    offsets = [
+        [
+            (int(a), int(b)) if part == 1 else None
+            for part, (a, b) in zip(tokens.sequence_ids(number), span, strict=True)
+        ]
+        for number, span in enumerate(spans)
+    ]
     order = np.argsort(row, kind="stable")
     inputs = {name: [list(values[i]) for i in order] for name, values in tokens.items()}
     return SpanFeatures(inputs, row[order], [offsets[i] for i in order])
@@ -164,7 +170,3 @@ def _shortened(questions: Sequence[str], tokenizer: PreTrainedTokenizerBase, lim
         text if len(ids) <= limit else text[: places[limit - 1][1]]
         for text, ids, places in zip(questions, tokens["input_ids"], tokens["offset_mapping"], strict=True)
     ]
-
-
-def _in_context(sequence: Sequence[int | None], places: Sequence[Offset]) -> list[Offset | None]:
-    return [(int(a), int(b)) if part == 1 else None for part, (a, b) in zip(sequence, places, strict=True)]

@@ -18,7 +18,7 @@ from isoviz.events import Stepped
 from isoviz.methods.protocol import Frozen, Method
 from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models.adapter import HeadedModel
-from isoviz.tasks import baselines
+from isoviz.tasks import outcomes
 from isoviz.training import processes
 from isoviz.training.batches import Collator, Encoded, EpochBatches, fixed_batches
 from isoviz.training.heads import Head, Report
@@ -84,7 +84,7 @@ class EncodedSplits:
     ) -> None:
         self.frame = data.validation
         self.train_count = len(data.train)
-        self.guess = baselines.guess(head.task, data.train, self.frame)
+        self.guess = outcomes.guess(head.task, data.train, self.frame)
         self.train, self.validation = head.encode(data.train, report), head.encode(self.frame, report)
         self.extra = {name: (frame, head.encode(frame, report)) for name, frame in data.extra.items()}
         self.seed, self.part = config.seed, part

@@ -28,7 +28,7 @@ from isoviz.events import (
     Stopped,
 )
 from isoviz.methods.protocol import Representations, TrainingSample
-from isoviz.tasks import baselines, metrics, outcomes
+from isoviz.tasks import metrics, outcomes
 from isoviz.training import (
     checkpoints,
     measuring,
@@ -201,7 +201,7 @@ class _Run:
                     "isoviz": __version__,
                     **{name: version(name) for name in ("torch", "transformers", "accelerate")},
                 },
-                baselines=baselines.reference_values(setup.task, rows.guess),
+                baselines=outcomes.reference_values(setup.task, rows.guess),
                 notes=[
                     *([f"random weights: {setup.random_weights}"] if setup.random_weights else []),
                     *setup.notes,

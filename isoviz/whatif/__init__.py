@@ -7,7 +7,7 @@
     images.py      images of clouds under chains, cached and measured
     engine.py      the numbers of a run's cloud or of any vectors: instant ones, and slow ones in the background
     layer.py       IsoLayer trained on cached vectors
-    export.py      a chain as Python code, as a matrix or as a sentence-transformers model
+    export.py      a chain as a matrix or as a sentence-transformers model
     scheduler.py   the order of computations when many users move sliders at once
 
 `isoviz.posthoc` defines how a transform acts on a cloud (`FactoredCloud`).

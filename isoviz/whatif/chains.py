@@ -56,13 +56,6 @@ class Step:
         return f"{self.slug}:{written}" if written else self.slug
 
     @property
-    def source(self) -> str:
-        """The call that makes the transform, in Python."""
-        written = ", ".join(f"{name}={value!r}" for name, value in self.changed.items())
-        owner = "cloud." if self.kind.needs == "labels" else ""
-        return f"{owner}{self.slug}({written})"
-
-    @property
     def in_training(self) -> InTraining | str:
         """The equivalent training method with all its parameters, or the reason why there is none."""
         equivalent: InTraining | str = self.kind.in_training(self.params)

@@ -6,9 +6,7 @@ that embedded them, and the chain (`isoviz.posthoc.export`).
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -45,8 +43,6 @@ _MADE_BY: Final = ("model", "pooling", "layer", "prompt", "truncate", "max_lengt
 """Facts of a set of embedded texts that describe their model."""
 _CHECKED: Final = 16
 """Rows on which an exported run is checked."""
-_COMPARED: Final = 2_000
-"""Most rows of a fit set that are compared with the exported model's vectors."""
 
 
 def matrix_of(engine: WhatIf, steps: Sequence[Step], full: Full | None = None) -> tuple[Affine, Origin]:
@@ -72,44 +68,6 @@ def matrix_of(engine: WhatIf, steps: Sequence[Step], full: Full | None = None) -
         split = "the documents" if searches else f"of {source.vectors.n:,}, drawn with seed 0"
         made_by = ", ".join(f"{name} {facts[name]}" for name in _MADE_BY if facts.get(name) is not None)
     return engine.affine(steps), Origin(chain, data, key, len(engine.train), split, made_by, effects)
-
-
-def python(engine: WhatIf, steps: Sequence[Step]) -> str:
-    """Code for a notebook that prints the page's numbers: IsoScore before and after, and the read-outs."""
-    names = ", ".join(["chain", *sorted({step.slug for step in steps if step.kind.needs != "labels"})])
-    transform = f"transform = chain([{', '.join(step.source for step in steps)}])"
-    cloud = engine.source
-    if isinstance(cloud, Embeddings):
-        keeps_width, metric, run = False, cloud.facts["primary"], cloud.facts["run"]
-        argument = "" if cloud.cloud == "head" else f', cloud="{cloud.cloud}"'
-        frozen = "# the frozen head cannot read fewer dimensions"
-        d = engine.train.shape[1]
-        with contextlib.suppress(InputError):  # the step cannot be fitted, and the page reports it
-            keeps_width = all(step.kind.needs == "labels" or step.make().image_width(d) == d for step in steps)
-        if keeps_width:
-            frozen = f'print("{metric}, frozen head", cloud.frozen_metric(cloud.validation), "->", cloud.frozen_metric(after))'
-        return f"""from isoviz import metrics
-from isoviz.posthoc import {names}
-from isoviz.whatif import embeddings
-
-cloud = embeddings("{run}"{argument})
-{transform}.fit(cloud.train)
-train, after = transform.transform(cloud.train), transform.transform(cloud.validation)
-print("IsoScore", metrics.isoscore(cloud.validation), "->", metrics.isoscore(after))
-{frozen}
-print("{metric}, refitted head", cloud.refitted_metric(cloud.train, cloud.validation), "->", cloud.refitted_metric(train, after))"""
-    fit, rows = (
-        (", cloud.groups[0]", ", cloud.groups[1]") if any(step.kind.needs == "groups" for step in steps) else ("", "")
-    )
-    return f"""from isoviz import metrics, readouts, vectors
-from isoviz.posthoc import {names}
-
-cloud = divide(vectors.load("{engine.key}"))
-{transform}.fit(cloud.train{fit})
-after = transform.transform(cloud.validation{rows})
-print("IsoScore", metrics.isoscore(cloud.validation), "->", metrics.isoscore(after))
-for result in readouts.compare(cloud.validation, after, cloud.annotations):
-    print(result.readout.title, result.before, result.after, result.difference, result.verdict)"""
 
 
 def effects_of(engine: WhatIf, measured: Sequence[Comparison], rows_note: str = "") -> tuple[Effect, ...]:
@@ -166,14 +124,8 @@ def spec_of_model(facts: Mapping[str, Any]) -> dict[str, Any]:
     return spec
 
 
-def write_model(
-    spec: Mapping[str, Any], affine: Affine, origin: Origin, folder: Path, rows: NDArray[np.floating] | None = None
-) -> float:
-    """Write a requested model to a folder; returns its largest deviation, see `isoviz.posthoc.export.save`. Imports torch.
-
-    Args:
-        rows: (n, d) the fit set, if it may not be this model's (`isoviz.posthoc.export.mismatch`).
-    """
+def write_model(spec: Mapping[str, Any], affine: Affine, origin: Origin, folder: Path) -> float:
+    """Write a requested model to a folder; returns its largest deviation, see `isoviz.posthoc.export.save`. Imports torch."""
     if "checkpoint" in spec:
         return _write_run(spec, affine, origin, folder)
     from isoviz.models.extract import usual_pooling
@@ -182,7 +134,7 @@ def write_model(
     with encoders.opened(options.pop("model")) as (source, run):
         source = source if run else sources.fetch(source)
         options.setdefault("pooling", usual_pooling(source))
-        return export.as_sentence_transformer(affine, origin, source, folder, rows=rows, **options)
+        return export.as_sentence_transformer(affine, origin, source, folder, **options)
 
 
 def _write_run(spec: Mapping[str, Any], affine: Affine, origin: Origin, folder: Path) -> float:
@@ -272,20 +224,15 @@ def _work(job: Job) -> None:
     job.report(0, 2, "building the model")
     origin = dict(request["origin"])
     effects = tuple(Effect(**effect) for effect in origin.pop("effects"))
-    affine, rows = Affine(inputs["W"], inputs["b"]), inputs.get("rows")
+    affine = Affine(inputs["W"], inputs["b"])
     deviations: list[float] = []
-    with warnings.catch_warnings(record=True) as caught:
-        content = export.zipped_model(
-            lambda folder: deviations.append(
-                write_model(request["order"], affine, Origin(**origin, effects=effects), folder, rows)
-            )
+    content = export.zipped_model(
+        lambda folder: deviations.append(
+            write_model(request["order"], affine, Origin(**origin, effects=effects), folder)
         )
-    mismatches = [str(one.message) for one in caught if issubclass(one.category, export.MismatchWarning)]
-    job.report(2, 2, "checking its vectors")
-    job.publish(
-        {"deviation": deviations[0], "warning": " ".join(mismatches)},
-        {ARCHIVE: np.frombuffer(content, dtype=np.uint8)},
     )
+    job.report(2, 2, "checking its vectors")
+    job.publish({"deviation": deviations[0]}, {ARCHIVE: np.frombuffer(content, dtype=np.uint8)})
 
 
 EXPORTED: Final = ResultStore("exports", lambda: 4 * GIB, most=10)
@@ -294,13 +241,9 @@ EXPORTED: Final = ResultStore("exports", lambda: 4 * GIB, most=10)
 EXPORT: Final = JobKind(
     name="export", room=__name__, work=_work, results=EXPORTED, pool=ENCODERS, prepare=PREPARE, memory=2 * GIB
 )
-"""`{"order": from `spec_of_run` or `spec_of_model`, "origin": an `Origin`}` with `W`, `b` and
-perhaps `rows`; the result has `ARCHIVE`, and a `warning` where `rows` are probably not the model's."""
+"""`{"order": from `spec_of_run` or `spec_of_model`, "origin": an `Origin`}` with `W` and `b`; the result has `ARCHIVE`."""
 
 
-def request(
-    spec: Mapping[str, Any], affine: Affine, origin: Origin, rows: NDArray[np.floating] | None = None
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Request and inputs of a job of kind `EXPORT`; `rows` as for `write_model`, of which the first few are compared."""
-    arrays = {"W": affine.matrix, "b": affine.offset} | ({} if rows is None else {"rows": rows[:_COMPARED]})
-    return {"order": dict(spec), "origin": asdict(origin)}, arrays
+def request(spec: Mapping[str, Any], affine: Affine, origin: Origin) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Request and inputs of a job of kind `EXPORT`."""
+    return {"order": dict(spec), "origin": asdict(origin)}, {"W": affine.matrix, "b": affine.offset}

@@ -39,7 +39,6 @@ WRITES: dict[str, Callable[[Service, str], object]] = {
     "run_again": lambda service, run: service.run_again(run),
     "stop": lambda service, run: service.stop(run),
     "resume": lambda service, run: service.resume(run),
-    "set_priority": lambda service, run: service.set_priority([run], 1),
     "delete": lambda service, run: service.delete(run),
     "rename": lambda service, run: service.rename(run, "mine"),
     "tag": lambda service, run: service.tag(run, ["mine"]),
@@ -57,7 +56,7 @@ WRITES: dict[str, Callable[[Service, str], object]] = {
 """Every method that changes or starts something, and how it is called with a run that is there."""
 SILENT = {"release"}
 """These stop what the visitor no longer needs, and only what the visitor may stop."""
-READS = {"refusal", "launch_refusal", "queue_refusal", "upload_refusal", "roots", "resolve_paths", "computing"}
+READS = {"refusal", "launch_refusal", "upload_refusal", "roots", "resolve_paths", "computing"}
 
 
 @pytest.fixture(autouse=True)
@@ -120,14 +119,6 @@ def test_a_runner_changes_their_own_runs_and_the_operator_all(name, acting, stor
     if name == "resume":
         store.request_stop(another)
     WRITES[name](acting(OPERATOR), another)
-
-
-def test_only_the_operator_reorders_the_queue(acting, store):
-    first, second = store.create([RunConfig(seed=seed) for seed in (0, 1)], visitor=ANNA.id)
-    with pytest.raises(AccessError, match="Only the operator can reorder the queue"):
-        WRITES["set_priority"](acting(ANNA), second)
-    WRITES["set_priority"](acting(OPERATOR), second)
-    assert [row.id for row in store.list(order="queue")] == [second, first]
 
 
 def test_runs_from_the_command_line_are_the_operators(acting, store):
@@ -338,7 +329,7 @@ def test_a_runner_does_not_resubmit_what_they_could_not_name(acting, store, tmp_
     assert store.get(acting(OPERATOR).run_again(from_the_command_line)).config == private
 
 
-@pytest.mark.parametrize("name", ["run_again", "stop", "resume", "set_priority", "delete", "rename", "tag", "note"])
+@pytest.mark.parametrize("name", ["run_again", "stop", "resume", "delete", "rename", "tag", "note"])
 def test_a_viewer_does_not_learn_whether_a_run_exists(name, acting):
     with pytest.raises(AccessError):
         WRITES[name](acting(LOOKER), "no-such-run")

@@ -130,15 +130,6 @@ def test_every_number_is_the_engines(lab: Page, tmp_path: Path, points: np.ndarr
     np.testing.assert_allclose([cosine for _, cosine in near], np.sort(cosines[7])[::-1][:10], rtol=1e-6)
 
 
-def test_a_label_of_any_length_leaves_the_page_as_wide_as_it_is(lab: Page, tmp_path: Path) -> None:
-    labels = ["a" * 100_000, "b " * 50_000]
-    (tmp_path / "labels.csv").write_text("label\n" + "\n".join(labels * 20), encoding="utf-8")
-    found = drop(lab, npy(tmp_path / "own", np.random.default_rng(1).normal(size=(40, 5))), tmp_path / "labels.csv")
-    assert found["problem"] is None and len(found["opened"]["columns"]["label"][0]) > 50
-    assert lab.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert all(len(text) < 60 for text in lab.locator(".ivv-label").all_text_contents())
-
-
 SENTENCES = [
     "A cat sleeps on the sofa.",
     "The kitten naps on a couch, doesn't it?",
@@ -296,13 +287,6 @@ def test_a_later_file_replaces_one_that_is_still_read_or_computed(lab: Page) -> 
         [base64.b64encode(saved(points.astype(np.float32))).decode() for points in (first, last)],
     )
     assert expected[:2] == ["two.npy", True] and quick == expected and during == expected
-
-
-def test_the_ruler_without_labels_is_the_engines(lab: Page, tmp_path: Path, points: np.ndarray) -> None:
-    np.save(tmp_path / "own.npy", points)
-    levels = isoviz.ruler(points).floor
-    found = drop(lab, tmp_path / "own.npy")["ruler"]
-    np.testing.assert_allclose(found, [level.cosine for level in levels], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -660,14 +644,18 @@ def test_a_faulty_file_is_refused_in_one_line_and_the_page_lives_on(lab: Page, t
     assert good["problem"] is None and good["opened"]["n"] == 12
 
 
-def test_labels_of_another_length_are_refused(lab: Page, tmp_path: Path, points: np.ndarray) -> None:
+def test_labels_of_another_length_are_refused_and_long_ones_are_cut(
+    lab: Page, tmp_path: Path, points: np.ndarray
+) -> None:
     (tmp_path / "labels.txt").write_text("one\ntwo\n", encoding="utf-8")
     found = drop(lab, npy(tmp_path / "own", points), tmp_path / "labels.txt")
     assert "labels.txt: 2 texts for 240 vectors" in found["problem"]
-    np.save(tmp_path / "labels.npy", np.array(["a" * 5_000, "ß"])[np.arange(ROWS) % 2])
+    np.save(tmp_path / "labels.npy", np.array(["a" * 50_000, "ß"])[np.arange(ROWS) % 2])
     found = drop(lab, npy(tmp_path / "own", points), tmp_path / "labels.npy")
     assert found["opened"]["columns"]["label"][1::2] == ["ß"] * (ROWS // 2)
     assert len(lab.evaluate("vectors.nameOf(0)")) < 400  # a neighbour's line
+    assert lab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert all(len(text) < 60 for text in lab.locator(".ivv-label").all_text_contents())
 
 
 @pytest.mark.parametrize("texts", [True, False])

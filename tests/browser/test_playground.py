@@ -157,10 +157,6 @@ def test_the_page_of_the_app(server: Server, open_tab: OpenTab) -> None:
     settled(page)
     assert abs(float(cosine.inner_text().replace("−", "-"))) < 0.05 < before
     assert fits(page)
-    page.get_by_role("link", name="Mean cosine, Shift").click()
-    becomes(page, lambda: page.url.endswith("#d=16&n=500&shift=2"), True)
-    expect(page.locator(".ivp-marked[data-measure=mean_cosine]")).to_be_in_viewport()
-    assert fits(page)
     colour = page.evaluate("getComputedStyle(document.querySelector('.stApp')).color")
     assert sum(float(part) for part in re.findall(r"[\d.]+", colour)[:3]) > 380  # light words
 

@@ -46,36 +46,6 @@ def test_a_scale_has_zero_in_its_middle_only_where_values_are_negative() -> None
     assert (axis.cmin, axis.cmax) == (-3, 3) and axis.colorscale[1][0] == 0.5
 
 
-def test_the_map_has_a_cell_for_each_pair_that_ran_and_no_other() -> None:
-    runs = [
-        row(
-            f"r{lam}{zeta}{seed}",
-            config("istar", seed, {"lam": lam, "zeta": zeta}),
-            outcome=result(lam / 4, zeta, matthews=0.5),
-        )
-        for lam, zeta in ((-1, 0.2), (1, 0.2), (1, 0.8))
-        for seed in range(2)
-    ]
-    frame = tables.runs_frame(runs)
-    assert list(tables.varied_together(frame, "lam")) == ["zeta"]
-    points = tables.points(frame, "accuracy", "isoscore_star", "lam", "zeta")
-    assert points["line"].nunique() == 1
-    means = tables.setting_means(points)
-    figure = charts.parameter_map(means.assign(mean=means["value"]), "accuracy", ("λ", "ζ"))
-    (cells,) = figure.data
-    assert (list(cells.x), list(cells.y)) == (["−1", "1"], ["0.2", "0.8"])
-    assert [list(line) for line in cells.z] == [[-0.25, 0.25], [None, 0.25]]
-    assert cells.text[0][0] == "−0.250<br>n = 2" and cells.text[1][0] == ""
-
-
-def test_sweep_draws_means_runs_and_the_baselines_level() -> None:
-    figure = charts.against_parameter(POINTS, "accuracy", STAR, "Strength λ")
-    line, marks, level = figure.data
-    assert (list(line.x), list(line.y)) == ([-1, 1], [0.5, 0.5])
-    assert list(marks.x) == [-1, -1, 1]
-    assert figure.layout.shapes[0].y0 == 0.5 and level.name == "Baseline 0.500 (n = 1)"
-
-
 def test_runs_of_other_settings_are_not_joined_and_their_lines_say_in_what_they_differ() -> None:
     """One line through a mean of epochs 3 and 6, and of ζ = 0.2 and 0.8, is a curve that no one ran."""
     runs = [

@@ -1,4 +1,4 @@
-"""A fresh store opens on the examples, one switch hides them, and a visitor's own runs come before them."""
+"""A fresh store opens on the examples, and a visitor's own runs come before them."""
 
 from __future__ import annotations
 
@@ -35,14 +35,6 @@ def test_every_page_shows_labelled_examples_on_a_new_store(open_page: OpenPage, 
 
 def frames(app: AppTest) -> list[str]:
     return [frame.value.to_csv() for frame in app.dataframe]
-
-
-@pytest.mark.parametrize("page", ["home", "live", "whatif", "explore"])
-def test_the_address_hides_them_from_the_start(open_page: OpenPage, page: str) -> None:
-    app = open_page(page, **{examples.KEY: "false"})
-    assert not app.exception
-    assert any(text in texts(app) for text in EMPTY), page
-    assert "Example:" not in texts(app) + " ".join(frames(app))
 
 
 def test_your_own_runs_come_first_everywhere(open_page: OpenPage, store: Store) -> None:

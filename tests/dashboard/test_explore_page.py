@@ -94,7 +94,7 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
     assert page.button(key="explore_look").disabled
 
 
-def test_vanished_worker_is_reported_with_advice_and_its_log(open_page: OpenPage, tmp_path: Path) -> None:
+def test_vanished_and_failed_jobs_are_reported_with_advice(open_page: OpenPage, tmp_path: Path) -> None:
     request = ViewRequest("demo/tiny-bert", "demo/acceptability")
     log = tmp_path / "log"
     log.write_text("<b>the last words</b>")
@@ -103,10 +103,6 @@ def test_vanished_worker_is_reported_with_advice_and_its_log(open_page: OpenPage
     assert errors(page) == ["It died. Take fewer rows."]
     assert page.button(key="explore_look").label == "Retry"
     assert page.code[0].value == "<b>the last words</b>"
-
-
-def test_failed_job_is_reported_beside_its_field(open_page: OpenPage) -> None:
-    request = ViewRequest("demo/tiny-bert", "demo/acceptability")
     fail_job(VIEW, key_for(request), "max_rows: these clouds need 9 GiB (allowed: 4)", "max_rows", "Take fewer.")
     page = open_page("explore")
     assert errors(page) == ["These clouds need 9 GiB (allowed: 4). Take fewer."]

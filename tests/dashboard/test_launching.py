@@ -59,16 +59,12 @@ THREE = [history(6.0, epochs=3)]
         ([config(**OWN, max_train=3000)], [PAST], {}, (18.0, 0)),
         ([config(**OWN)], [PAST], {}, (18.0, 0)),  # the demo task has 3,000 rows
         ([config(**ROWS_1000, num_beams=8)], [PAST], {}, (0.0, 1)),
-        ([config(**ROWS_1000, batch_size=1)], [PAST], {}, (0.0, 1)),
-        ([config(**ROWS_1000, threads=4)], [PAST], {}, (0.0, 1)),
-        ([config(**ROWS_1000, grad_accum=8)], [PAST], {}, (0.0, 1)),
         ([config(**ROWS_1000, task="demo/summarization")], [PAST], {}, (0.0, 1)),
         ([config(**OWN)], [row("r", config(**OWN), "failed", started=0.0, ended=1.0)], {}, (0.0, 1)),
         ([config(**OWN)], [replace(history(6.0, **OWN), attempt=2)], {}, (0.0, 1)),  # resumed
         ([config(epochs=10)], [history(4.0, epochs=1000, progress=RunProgress(measured_epoch=2))], {}, (20.0, 0)),
         ([config(epochs=3)] * 5, THREE, {"slots": 1}, (30.0, 0)),
         ([config(epochs=3)] * 5, THREE, {"slots": 2}, (15.0, 0)),
-        ([config(epochs=3)] * 5, THREE, {"slots": 4}, (7.5, 0)),
         ([config(epochs=3, processes=2)], [history(6.0, epochs=3, processes=2)], {"slots": 2}, (6.0, 0)),
     ],
 )

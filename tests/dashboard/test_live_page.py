@@ -60,18 +60,12 @@ def test_stop_is_requested_once_counts_the_seconds_and_can_be_forced(
     assert store.signals(run.id).at_once
 
 
-def test_a_launch_just_made_comes_before_other_runs(store: Store, open_page: OpenPage) -> None:
-    launched = Story(store, claim=False, group="mine").id
-    running = Story(store, seed=1).begin()
-    assert shown_runs(open_page("live")) == [running.id]
-    assert shown_runs(open_page("live", group="mine")) == [launched]
-    assert shown_runs(open_page("live", group="nobody's")) == [running.id]
-
-
-def test_a_run_is_chosen_by_address_and_by_click(store: Store, open_page: OpenPage) -> None:
+def test_a_run_is_chosen_by_address_experiment_and_click(store: Store, open_page: OpenPage) -> None:
     first = Story(store).begin()
     second = Story(store, seed=1).begin()
+    launched = Story(store, seed=2, claim=False, group="mine").id
     assert shown_runs(open_page("live")) == [second.id]  # the newest running one
+    assert shown_runs(open_page("live", group="mine")) == [launched]
     app = open_page("live", run=first.id)
     assert shown_runs(app) == [first.id]
     app.button(key=f"watch-{second.id}").click().run()

@@ -5,8 +5,6 @@ The browser may stop writing a moved field to the address: see `dashboard.shared
 
 from __future__ import annotations
 
-from streamlit.testing.v1 import AppTest
-
 from dashboard.train.form import OWN_TITLE
 from isoviz.exploring import measuring, results
 from isoviz.exploring.request import ViewRequest
@@ -16,32 +14,6 @@ from tests.dashboard.reading import address, key_for, places
 
 def moved(before: dict[str, tuple[int, ...]], after: dict[str, tuple[int, ...]]) -> list[str]:
     return [name for name in before if name in after and before[name] != after[name]]
-
-
-def test_a_part_that_draws_nothing_keeps_the_place_of_what_follows() -> None:
-    def page() -> None:
-        import streamlit as st
-
-        from dashboard.shared.stable import stable
-
-        @stable
-        def part(words: str) -> str:
-            """Told."""
-            if words:
-                st.caption(words)
-            return words + "!"
-
-        assert part.__doc__ == "Told."
-        assert part(st.query_params.get("words", "")) == st.query_params.get("words", "") + "!"
-        st.toggle("Field", key="field", bind="query-params")
-
-    without = AppTest.from_function(page).run()
-    with_words = AppTest.from_function(page)
-    with_words.query_params["words"] = "x"
-    with_words.run()
-    assert not without.exception and not with_words.exception
-    assert len(with_words.caption) == 1 and not without.caption
-    assert places(without) == places(with_words) == {"field": (1,)}
 
 
 def test_explore_from_the_first_pictures_to_the_last_numbers(

@@ -7,7 +7,6 @@ import math
 import pandas as pd
 
 from dashboard.shared import run_lists, tables
-from isoviz.runs.comparisons import nothing_learned
 from isoviz.runs.store import Store
 from tests.dashboard.made_up import config, finish, result, row
 
@@ -94,17 +93,6 @@ def test_points_are_finished_runs_with_both_coordinates() -> None:
     assert list(points["run"]) == ["r1", "r2"]
     assert points["at"].tolist()[0] == -1 and math.isnan(points["at"].tolist()[1])
     assert tables.points(frame(*runs), "f1", "isoscore_star", "lam").empty  # a metric these runs do not have
-
-
-def test_the_best_simple_approach_is_the_one_to_beat() -> None:
-    simple = {"majority": 0.5, "bag_of_words": 0.64, "random_weights": 0.578, "copied": None}
-    warning = "Nothing was learned: no run beats bag of words (0.640). Do not compare."
-    assert nothing_learned("demo/sentiment", [0.534, 0.64, None], simple) == warning
-    assert nothing_learned("demo/sentiment", [0.6], simple).startswith("Nothing was learned: this run does not beat")
-    assert nothing_learned("demo/sentiment", [0.534, 0.641], simple) == ""
-    assert nothing_learned("demo/sentiment", [], simple) == nothing_learned("demo/sentiment", [0.1], {}) == ""
-    assert nothing_learned("no/such-task", [0.1], simple) == ""
-    assert "(3.06)" in nothing_learned("demo/translation", [1.0, 2.0], {"bag_of_words": 3.055})
 
 
 def filled(store: Store, *values: float, **more: str) -> list[str]:

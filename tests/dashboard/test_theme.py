@@ -96,12 +96,6 @@ def test_numbers_in_cells_can_be_read_on_every_colour(mode: str, ink: float) -> 
     assert shades == sorted(shades) and all(contrast(own, ink) >= 4.5 for own in shades)
 
 
-def test_each_method_has_its_own_colour_and_symbol() -> None:
-    slugs = list(theme.METHOD_COLOURS)
-    assert len({theme.method_colour(s) for s in slugs}) == len(slugs) == 9
-    assert len({theme.method_symbol(s) for s in slugs}) == len(slugs)
-
-
 def test_colours_of_methods_to_come_differ_from_all_others_for_every_eye() -> None:
     for apart in distances([*theme.METHOD_COLOURS.values(), *theme.SPARE_COLOURS]):
         assert apart.min() > 0.045

@@ -88,13 +88,6 @@ def test_the_correlation_is_stated_within_the_task_and_overall(open_page: OpenPa
     assert "Over 16 settings of 2 tasks, within each of them" in pooled and "Simpson's paradox" in pooled
 
 
-def test_two_swept_parameters_have_a_map(open_page: OpenPage, store: Store) -> None:
-    for lam, zeta in ((-1, 0.2), (1, 0.2), (-1, 0.8), (1, 0.8)):
-        finish(store, config("istar", 0, {"lam": lam, "zeta": zeta}), 0.7, 0.25)
-    plots = drawn(open_page("tradeoffs"))
-    assert len(plots) == 5 and [figure["data"][0]["type"] for figure in plots[3:]] == ["heatmap"] * 2  # type: ignore[index]
-
-
 def test_a_click_on_a_mark_opens_its_run(open_page: OpenPage, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     sweep(store)
     run = store.list()[0].id

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +26,7 @@ from isoviz.whatif import chains, embeddings
 from isoviz.whatif.embeddings import ENCODING
 from isoviz.whatif.engine import CLOUDS, LAYER, instant_metrics, slow_metrics
 from isoviz.whatif.request import STORE, request_for
-from isoviz.whatif.scheduler import SCHEDULER, Rank
+from isoviz.whatif.scheduler import SCHEDULER
 from tests.dashboard.conftest import PATIENCE, OpenPage
 from tests.dashboard.made_up import config
 from tests.dashboard.reading import drawn, errors, mounted, texts
@@ -161,22 +159,6 @@ def test_a_bad_link_is_reported_beside_the_chain(runs: tuple[str, str], open_pag
     assert errors(page) == [] and chain_of(page) == "zca:strength=0.25"
 
 
-def test_a_step_that_cannot_be_fitted_leaves_nothing_pending(
-    runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    submit = SCHEDULER.submit
-
-    def slowly(viewer: str, key: str, work: Callable[[], object], rank: Rank, **here: Any) -> Future[object]:
-        return submit(
-            viewer, key, lambda: (time.sleep(0.4), work())[1], rank, **here
-        )  # long enough to be called pending
-
-    monkeypatch.setattr(SCHEDULER, "submit", slowly)
-    page = open_page("whatif", run=runs[0], chain="cluster_based:n_clusters=500")
-    assert any("n_clusters must be at most 96" in error for error in errors(page))
-    assert "pending" not in texts(page)
-
-
 def the_panel(run: object, key: str) -> None:
     """The panel without the page around it, as a move of a slider draws it."""
     import streamlit as st
@@ -226,6 +208,8 @@ def test_impossible_actions_on_a_run_are_explained(runs: tuple[str, str], open_p
     page = open_page("whatif", run=runs[0], chain="all_but_the_top:remove=16")
     assert errors(page) == [] and "The training rows no longer vary in any direction" in texts(page)
     assert "becomes less isotropic" not in texts(page)
+    page = open_page("whatif", run=runs[0], chain="cluster_based:n_clusters=500")
+    assert any("n_clusters must be at most 96" in error for error in errors(page)) and "pending" not in texts(page)
     page = open_page("whatif", run="nobody")
     assert errors(page) == ["Run not found: 'nobody'. It may have been deleted, or the link is incomplete."]
     (waiting,) = Store(None).create([config("isobn", 0, {})])
@@ -319,7 +303,6 @@ def test_both_clouds_of_a_run_whose_method_changes_the_vector(runs: tuple[str, s
     assert float(tiles(page)["IsoScore"]) == pytest.approx(
         metrics.isoscore(embeddings(runs[1], cloud="pooled").validation), rel=6e-3
     )
-    assert f'embeddings("{runs[1]}", cloud="pooled")' in page.code[0].value
     shared = {name: value if isinstance(value, str) else value[0] for name, value in page.query_params.items()}
     assert shared == {"run": runs[1], "cloud": "pooled", "chain": "none"}  # the button copies the address
 

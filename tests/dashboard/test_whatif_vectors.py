@@ -110,8 +110,7 @@ def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage, of
     assert measures_of(reopened) == measures_of(page) != []
     begins = json.loads(content.partition(START)[2].partition("</script>")[0])["transforms"]
     assert begins == lab.transforms(chains.read("zca:strength=0.5"))
-    page.selectbox(key="whatif_take_home_made_by").set_value("demo/tiny-bert").run()
-    assert errors(page) == [] and "Build the model" in labels()
+    assert errors(page) == [] and "Build the model" not in labels() and "their model is unknown" in texts(page)
     page.query_params["whatif_either"] = stored_set()  # of the same name, and with the same chain
     page.run()
     assert "Prepare files" in labels() and "Matrix (numpy)" not in labels()
@@ -288,7 +287,6 @@ def test_isotropy_in_words() -> None:
     )
     simplex = answer(0.9, notes=("ZCA whitening: any two of the 9 rows get the same cosine, −1/8",), simplex=True)
     assert sentences.isotropy(answer(0.1), simplex) == "ZCA whitening: any two of the 9 rows get the same cosine, −1/8."
-    assert "more isotropic" in sentences.isotropy(answer(1e-9, 0.99997), answer(0.9))
     assert "is 0.99997" in sentences.caveats(answer(1e-9, 0.99997), answer(0.9))[0]
     dead = sentences.caveats(answer(0.1, dead=[3, 11]), answer(0.3, dead=[3, 11], notes=("drops 2",)))
     assert dead == ["Drops 2.", "Dead dimensions (they do not vary): 3, 11 after the transforms as before."]
@@ -296,10 +294,7 @@ def test_isotropy_in_words() -> None:
     assert sentences.caveats(answer(0.1), answer(0.3, reasons=few)) == [
         "IsoScore, unbiased: it cannot be estimated from 7 rows."
     ]
-    assert "(95 % interval −0.006 to 0, " in sentences.difference(Difference(-0.002, -0.006, 0.0, 500, 2000))
     assert sentences.change(0.0242, 0.025022) == "−0.0008" and sentences.change(0.522, 0.4945) == "+0.028"
-    assert sentences.change(20.9, 11.36) == "+9.5" and sentences.change(0.5, 0.50001) == "−1e−05"
-    assert sentences.signed(-0.0123) == "−0.012" and sentences.signed(0.0) == "±0"
 
 
 def test_a_map_is_of_a_sample_and_escapes_user_input() -> None:

@@ -9,11 +9,10 @@ import time
 import pytest
 from sqlalchemy import update
 
-from isoviz.errors import InputError, StoreError
+from isoviz.errors import StoreError
 from isoviz.events import Checkpointed, Stopped
 from isoviz.runs import schema
 from isoviz.runs.identity import host_name
-from isoviz.runs.schema import PRIORITIES
 from isoviz.runs.store import Store
 from tests.runs.conftest import Make
 from tests.runs.reports import ENDINGS, FINISHED, begun
@@ -207,15 +206,3 @@ def test_a_second_stop_ends_a_run_at_once(store: Store, config: Make, monkeypatc
     store.append(run_id, [Stopped(step=0, forced=True)])
     store.requeue(run_id)
     assert (store.signals(run_id).stop, store.signals(run_id).at_once) == (False, False)
-
-
-def test_runs_are_taken_by_priority(store: Store, config: Make) -> None:
-    a, b, c = store.create([config(seed=seed) for seed in range(3)])
-    store.set_priority([c], PRIORITIES["high"])
-    store.set_priority([a], PRIORITIES["low"])
-    assert [(row.id, row.position) for row in store.list(status="queued", order="queue")] == [(c, 1), (b, 2), (a, 3)]
-    assert [row.id for row in (store.claim("me", "cpu") for _ in range(2)) if row] == [c, b]
-    store.set_priority([b], PRIORITIES["low"])
-    assert store.get(b).priority == PRIORITIES["normal"], "of waiting runs only"
-    with pytest.raises(InputError, match="priority: must be one of"):
-        store.set_priority([a], 99)

@@ -61,6 +61,8 @@ def test_a_study_refuses_what_it_does_not_take():
     for name in ("models", "tasks"):
         with pytest.raises(InputError, match="'istar-figure-2' does not take this .it makes its own points."):
             istar_figure_2.FIGURE_2.run("quick", print, Inputs.read(**{name: ["demo/tiny-bert"]}))
+    with pytest.raises(InputError, match="allowed: full, quick"):
+        istar_figure_2.FIGURE_2.run("huge", print)
 
 
 def test_a_matrix_survives_in_steps():

@@ -207,17 +207,6 @@ def test_an_encoder_without_a_pooler_has_its_state_only(tiny_models, tmp_path):
     assert result.provenance.config["models"][0]["name"] == tiny_models("roberta").name  # its folder's name
 
 
-def test_a_demo_task_has_no_printed_numbers(tiny_models, monkeypatch):
-    monkeypatch.setattr(isobn_figures, "QUICK_ROWS", 30)
-    inputs = Inputs.read([str(tiny_models("albert"))], ["demo/paraphrase"])
-    result = isobn_figures.FIGURES.run("quick", silent, inputs)
-    assert result.published == []
-    assert not any("not in this run" in note for note in result.notes)
-    assert result.tables[1].notes == ["The paper gives no numbers for these tasks."]
-    assert result.tables[0].rows[0][3] == 30
-    assert any(note.startswith("At most 30 training rows") for note in result.notes)
-
-
 @pytest.mark.parametrize(
     ("words", "kind", "message"),
     [

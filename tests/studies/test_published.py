@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 
-from isoviz import methods, studies, tasks
-from isoviz.errors import InputError
-from isoviz.studies import papers
+from isoviz import methods, tasks
 from isoviz.studies.papers import PAPERS
 from isoviz.studies.published import beside, everything
 from isoviz.tasks.metrics import METRICS
@@ -76,11 +73,3 @@ def test_printed_numbers_beside_a_run(model: str, task: str, method: str, metric
     matches = beside(model, task, method, metric)
     assert [one.value for one in matches] == printed
     assert all("reported elsewhere" not in one.label and "Table" in one.where for one in matches)
-
-
-def test_a_paper_is_found_by_its_name() -> None:
-    assert papers.get("isobn").paper is methods.catalogue()["isobn"].paper
-    with pytest.raises(InputError, match="calibration"):
-        papers.get("isobm")
-    with pytest.raises(InputError, match="calibration"):  # one of another package must not break the list of all
-        replace(studies.get("istar-figure-2"), slug="lab-figure-2")

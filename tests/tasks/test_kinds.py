@@ -10,7 +10,7 @@ import pytest
 
 from isoviz import tasks
 from isoviz.errors import DataError, InputError
-from isoviz.tasks import baselines, outcomes, report
+from isoviz.tasks import outcomes, report
 
 CONTEXT = "The Amazon crosses nine nations. Brazil holds 60 % of the forest."
 ANSWERS = [
@@ -97,9 +97,9 @@ def test_all_forms_of_file_give_the_same_rows(tmp_path, slug):
             assert type(texts) is type(starts) is list and type(starts[0]) is int
     report = tasks.check_data(task, tmp_path / ".parquet")
     assert report.rows["train"] == 8
-    simple = baselines.guess(task, train, tables[0].validation)
+    simple = outcomes.guess(task, train, tables[0].validation)
     assert set(simple) == set(task.metrics)
-    assert list(baselines.reference_values(task, simple)) == [task.simple_guess]
+    assert list(outcomes.reference_values(task, simple)) == [task.simple_guess]
     table = outcomes.errors(task, train, (train["label"] if "label" in train else pd.Series(["x"] * 8)).tolist())
     assert sorted(table["row"]) == list(range(1, 9))
 
@@ -108,7 +108,7 @@ def test_simple_baselines_match_their_definitions(tmp_path):
     def guess(slug, **changes):
         task = tasks.get(slug)
         data = tasks.load(task, write(tmp_path / slug, ".jsonl", train=rows_of(task, 9), validation=rows_of(task)))
-        return baselines.guess(task, data.train, data.validation)
+        return outcomes.guess(task, data.train, data.validation)
 
     assert guess("glue/stsb")["pearson"] is None
     assert guess("glue/stsb")["mse"] == pytest.approx(np.mean((np.arange(6) / 2 - 2) ** 2))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +15,7 @@ from isoviz.errors import InputError
 from isoviz.exploring import encoders
 from isoviz.jobs import queue
 from isoviz.runs.store import Store
-from isoviz.whatif import chains, embeddings, export
+from isoviz.whatif import chains, embeddings
 from isoviz.whatif.embeddings import ENCODING, load
 from isoviz.whatif.engine import WhatIf, train_layer
 from isoviz.whatif.images import NotReadyError
@@ -137,31 +134,6 @@ def test_a_job_reads_in_a_process_of_its_own(runs):
     assert work_here(ENCODING, request.key, request.as_json()).status == "done"  # the process's work, in this one
     assert queue.start(ENCODING, request.key, request.as_json()).status == "done"  # existing results start nothing
     assert load(request.key).train.shape == (96, 16)
-
-
-@pytest.mark.parametrize(
-    "chain", ["zca:strength=0.4", "all_but_the_top:remove=2~isobn:beta=0.7", "pca_whitening:components=4"]
-)
-def test_the_notebooks_lines_print_the_pages_numbers(runs, chain):
-    steps = chains.read(chain)
-    source = export.python(WhatIf(embeddings(runs[0])), steps)
-    assert len(source.splitlines()) <= 10
-    output = io.StringIO()
-    with contextlib.redirect_stdout(output):
-        exec(source, {})
-    engine = WhatIf(embeddings(runs[0]))
-    first, answer, full = engine.answer(()), engine.answer(steps), engine.full(steps)
-    numbers = {
-        line.rpartition("->")[0].strip(): float(line.rpartition("->")[2]) for line in output.getvalue().splitlines()
-    }
-    displayed = {re.sub(r" [-\d.e]+$", "", name): value for name, value in numbers.items()}
-    assert displayed["IsoScore"] == pytest.approx(answer.measures["isoscore"], rel=1e-9)
-    assert displayed["matthews, refitted head"] == pytest.approx(full.readouts["refitted"].value)
-    assert ("matthews, frozen head" in displayed) == (answer.readouts["frozen"].value is not None)
-    if answer.readouts["frozen"].value is not None:
-        assert displayed["matthews, frozen head"] == pytest.approx(answer.readouts["frozen"].value)
-    assert f"IsoScore {metrics.isoscore(embeddings(runs[0]).validation)}" in output.getvalue()
-    assert first.measures["isoscore"] == pytest.approx(metrics.isoscore(embeddings(runs[0]).validation), rel=1e-9)
 
 
 def test_an_isolayer_is_trained_on_the_spot(runs):

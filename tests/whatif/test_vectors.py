@@ -16,7 +16,7 @@ from isoviz.metrics.sample import Sample
 from isoviz.readouts.division import divide
 from isoviz.readouts.isotropy import influence_of
 from isoviz.vectors import VectorSet
-from isoviz.whatif import chains, export
+from isoviz.whatif import chains
 from isoviz.whatif.engine import WhatIf
 from isoviz.whatif.images import NotReadyError, image_of
 
@@ -102,8 +102,6 @@ def test_groups_of_a_set_are_its_labels_and_a_run_has_none() -> None:
     assert engine.answer(steps).measures["isoscore"] == pytest.approx(isoscore(after), abs=1e-8)
     full = _run(engine.stages(steps))
     assert not full.crossed  # the rows' own labels are in the transform
-    code = export.python(engine, steps)
-    assert ".fit(cloud.train, cloud.groups[0])" in code and "cloud.validation, cloud.groups[1])" in code
     bare = WhatIf(divide(VectorSet(LABELLED.points, pd.DataFrame(index=range(150)), name="bare")))
     for one in (
         lambda: bare.answer(steps),
