@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from isoviz.bibliography import entries
 from isoviz.methods.protocol import Method, Paper, Params, Representations, parameter
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-BIBTEX = """\
-@inproceedings{gao2019representation,
-  title={Representation Degeneration Problem in Training Natural Language Generation Models},
-  author={Gao, Jun and He, Di and Tan, Xu and Qin, Tao and Wang, Liwei and Liu, Tie-Yan},
-  booktitle={International Conference on Learning Representations},
-  year={2019}
-}
-"""
 
 
 class CosRegParams(Params):
@@ -48,7 +40,7 @@ class CosReg(Method):
     title = "CosReg"
     summary = "Pushes the mean cosine between vectors down (or up), which moves the cloud's mean rather than changing its shape."
     equation = r"L = L_{\mathrm{task}} + \frac{\lambda}{M^2} \sum_{i \ne j} \hat x_i^\top \hat x_j"
-    paper = Paper("Gao et al. 2019", BIBTEX)
+    paper = Paper("Gao et al. 2019", entries()["gao2019representation"])
     Params = CosRegParams
     params: CosRegParams
     effects = {"mean_cosine": "against λ"}

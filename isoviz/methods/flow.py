@@ -11,21 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from isoviz.bibliography import entries
 from isoviz.methods.protocol import Method, Paper, Params, Representations, parameter
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from isoviz.models.hooks import HookedModel
-
-BIBTEX = """\
-@inproceedings{li2020sentence,
-  title={On the Sentence Embeddings from Pre-trained Language Models},
-  author={Li, Bohan and Zhou, Hao and He, Junxian and Wang, Mingxuan and Yang, Yiming and Li, Lei},
-  booktitle={Conference on Empirical Methods in Natural Language Processing},
-  year={2020}
-}
-"""
 
 NOISE = 1e-3
 """Standard deviation of the noise added to the vectors in the likelihood, as a share of the first batch's root-mean-square
@@ -249,7 +241,7 @@ class Flow(Method):
         r"z = f^{-1}(h),\quad L_{\mathrm{flow}} = -\frac{1}{d \ln 2}"
         r"\left[\log \mathcal N(z; 0, I) + \log\left|\det \frac{\partial f^{-1}}{\partial h}\right|\right]"
     )
-    paper = Paper("Li et al. 2020", BIBTEX)
+    paper = Paper("Li et al. 2020", entries()["li2020sentence"])
     Params = FlowParams
     params: FlowParams
     effects = {"isoscore": "up"}

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from isoviz.bibliography import entries
 from isoviz.methods.protocol import CloudParams, CloudPenalty, Paper, parameter
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-BIBTEX = """\
-@inproceedings{zhang2017learning,
-  title={Learning Spread-out Local Feature Descriptors},
-  author={Zhang, Xu and Yu, Felix X. and Kumar, Sanjiv and Chang, Shih-Fu},
-  booktitle={IEEE International Conference on Computer Vision},
-  year={2017}
-}
-"""
 
 
 class GORParams(CloudParams):
@@ -55,7 +47,7 @@ class GOR(CloudPenalty):
         r"L = L_{\mathrm{task}} + \lambda \Bigl[M_1^2 + \max\bigl(0,\, M_2 - \tfrac{1}{d}\bigr)\Bigr],\quad"
         r" M_k = \frac{1}{n(n-1)} \sum_{i \ne j} \bigl(\hat x_i^\top \hat x_j\bigr)^k"
     )
-    paper = Paper("Zhang et al. 2017", BIBTEX)
+    paper = Paper("Zhang et al. 2017", entries()["zhang2017learning"])
     Params = GORParams
     params: GORParams
     effects = {"penalty": "down"}

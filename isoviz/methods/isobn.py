@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from isoviz.bibliography import entries
 from isoviz.methods.protocol import Method, Paper, Params, Representations, parameter
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from isoviz.models.hooks import HookedModel
-
-BIBTEX = """\
-@article{zhou2021isobn,
-  title={IsoBN: Fine-Tuning BERT with Isotropic Batch Normalization},
-  author={Zhou, Wenxuan and Lin, Bill Yuchen and Ren, Xiang},
-  journal={Proceedings of the AAAI Conference on Artificial Intelligence},
-  volume={35},
-  number={16},
-  pages={14621--14629},
-  year={2021}
-}
-"""
-
 
 SCALE = (
     r"\bar\theta = \theta \sqrt{\frac{\sum_i \sigma_i^2}{\sum_i \sigma_i^2 \theta_i^2}},\quad "
@@ -114,7 +102,7 @@ class IsoBN(Method):
     title = "IsoBN"
     summary = "Shrinks dimensions with high variance and strong correlations before the classifier reads them."
     equation = rf"\hat h = \bar\theta \odot h,\quad {SCALE}"
-    paper = Paper("Zhou et al. 2021", BIBTEX)
+    paper = Paper("Zhou et al. 2021", entries()["zhou2021isobn"])
     Params = IsoBNParams
     params: IsoBNParams
     effects = {"isoscore": "up"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
+from isoviz.bibliography import entries
 from isoviz.errors import InputError
 from isoviz.methods.protocol import Frozen, Method, Paper, Params, Representations, parameter
 
@@ -13,15 +14,6 @@ if TYPE_CHECKING:
 
     from isoviz.models.hooks import HookedModel
 
-BIBTEX = """\
-@inproceedings{attieh2023optimizing,
-  title={Optimizing the Performance of Text Classification Models by Improving the Isotropy of the Embeddings using a Joint Loss Function},
-  author={Attieh, Joseph and Zewoudie, Abraham Woubie and Vlassov, Vladimir and Flanagan, Adrian and B{\\"a}ckstr{\\"o}m, Tom},
-  booktitle={Document Analysis and Recognition -- ICDAR 2023},
-  pages={121--136},
-  year={2023}
-}
-"""
 FLOOR = 1e-8
 """Lower bound for mean losses in a denominator and for the IsoScore in the logarithm."""
 
@@ -199,7 +191,7 @@ class IsoLayer(Method):
         r"y = A h + b,\quad L = \alpha \hat L_{\mathrm{task}} + (1 - \alpha)\,\hat L_{\mathrm{iso}},\quad "
         r"L_{\mathrm{iso}} = -\log \mathrm{IsoScore}(y)"
     )
-    paper = Paper("Attieh et al. 2023", BIBTEX)
+    paper = Paper("Attieh et al. 2023", entries()["attieh2023optimizing"])
     Params = IsoLayerParams
     params: IsoLayerParams
     effects = {"isoscore": "up"}

@@ -5,21 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal
 
+from isoviz.bibliography import entries
 from isoviz.methods.protocol import Method, Paper, Params, Representations, TrainingSample, check_layer, parameter
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from isoviz.models.hooks import HookedModel
-
-BIBTEX = """\
-@inproceedings{rudman2024istar,
-  title={Stable Anisotropic Regularization},
-  author={Rudman, William and Eickhoff, Carsten},
-  booktitle={International Conference on Learning Representations},
-  year={2024}
-}
-"""
 
 
 class IStarParams(Params):
@@ -90,7 +82,7 @@ class IStar(Method):
     title = "I-STAR"
     summary = "Rewards or penalises the isotropy of all layers' token vectors during fine-tuning."
     equation = r"L = L_{\mathrm{task}} + \lambda\,\bigl(1 - \mathrm{IsoScore}^\star(\tilde X, \zeta, \Sigma_S)\bigr)"
-    paper = Paper("Rudman & Eickhoff 2024", BIBTEX)
+    paper = Paper("Rudman & Eickhoff 2024", entries()["rudman2024istar"])
     Params = IStarParams
     params: IStarParams
     effects = {"isoscore_star": "with λ"}

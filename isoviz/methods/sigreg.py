@@ -6,20 +6,11 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from isoviz.bibliography import entries
 from isoviz.methods.protocol import CloudParams, Paper, SketchedPenalty, parameter
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-
-BIBTEX = """\
-@article{balestriero2025lejepa,
-  title={{LeJEPA}: Provable and Scalable Self-Supervised Learning Without the Heuristics},
-  author={Balestriero, Randall and LeCun, Yann},
-  journal={arXiv preprint arXiv:2511.08544},
-  year={2025}
-}
-"""
 
 
 class SIGRegParams(CloudParams):
@@ -87,7 +78,7 @@ class SIGReg(SketchedPenalty):
         r"L = L_{\mathrm{task}} + \frac{\lambda}{M} \sum_{a} n \int \Bigl|\frac{1}{n}\sum_{j} e^{\mathrm{i} t\, a^\top x_j}"
         r" - e^{-t^2/2}\Bigr|^2 e^{-t^2/2}\, dt,\quad \lVert a \rVert = 1"
     )
-    paper = Paper("Balestriero & LeCun 2025", BIBTEX)
+    paper = Paper("Balestriero & LeCun 2025", entries()["balestriero2025lejepa"])
     Params = SIGRegParams
     for_embeddings = {"scale": True}
     params: SIGRegParams

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from isoviz.bibliography import entries
 from isoviz.methods.protocol import Method, Paper, Params, Representations, parameter
 from isoviz.tasks.protocol import HEAD_KINDS
 
@@ -12,15 +13,6 @@ if TYPE_CHECKING:
 
     from isoviz.metrics.spectrum_control import Decay
     from isoviz.models.hooks import HookedModel
-
-BIBTEX = """\
-@inproceedings{wang2020spectrum,
-  title={Improving Neural Language Generation with Spectrum Control},
-  author={Wang, Lingxiao and Huang, Jing and Huang, Kevin and Hu, Ziniu and Wang, Guangtao and Gu, Quanquan},
-  booktitle={International Conference on Learning Representations},
-  year={2020}
-}
-"""
 
 
 def _strength(symbol: str, term: str) -> Any:
@@ -93,7 +85,7 @@ class SpectrumExpParams(Params):
 class _SpectrumControl(Method):
     """Adds λ Σ_k (σ_k − t_k)² to the loss, σ_k the singular values of the output weight, t_k a falling curve."""
 
-    paper = Paper("Wang et al. 2020", BIBTEX)
+    paper = Paper("Wang et al. 2020", entries()["wang2020spectrum"])
     params: SpectrumPolParams | SpectrumExpParams
     curve: ClassVar[Decay]
     pulls = "the singular values of the output matrix"
