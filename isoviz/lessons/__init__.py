@@ -12,8 +12,9 @@ from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 
+from isoviz.errors import InputError
 from isoviz.home import home
-from isoviz.lessons.reading import FaultyLessonError, Lesson, parse, read
+from isoviz.lessons.reading import Lesson, parse, read
 
 __all__ = ["Lesson", "catalogue", "custom", "on_this_server", "with_custom"]
 
@@ -36,8 +37,8 @@ def custom(folder: Path) -> tuple[list[Lesson], list[str]]:
     for path in islice(sorted(folder.glob("*.toml")), MOST_CUSTOM):
         try:
             lessons.append(read(path))
-        except FaultyLessonError as error:
-            problems += error.problems
+        except InputError as error:
+            problems.append(str(error))
     return sorted(lessons, key=lambda lesson: lesson.order), problems
 
 
