@@ -31,7 +31,6 @@ class BatchNormParams(Params):
     statistics: Literal["batch", "moving"] = parameter(
         "batch",
         label="Statistics in training",
-        symbol="",
         help=(
             "batch: each batch's own statistics, with gradient, as usual. moving: the moving statistics as constants, as in "
             "IsoBN."
@@ -41,7 +40,6 @@ class BatchNormParams(Params):
     bias_correction: bool = parameter(
         True,
         label="Bias correction",
-        symbol="",
         help="Divide the moving statistics by 1 − (1 − m)^t at step t. When off, they start from mean 0 and variance 1.",
         source="our correction for the first steps; off: the behaviour of framework layers",
     )

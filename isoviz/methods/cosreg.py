@@ -27,7 +27,6 @@ class CosRegParams(Params):
     on: Literal["tokens", "output"] = parameter(
         "tokens",
         label="Applied to",
-        symbol="",
         help="tokens: the batch's token vectors in the last layer. output: the rows of the output layer's weight.",
         source="tokens: I-STAR; output: isotropy calibration, section 3",
     )

@@ -64,7 +64,6 @@ class FlowParams(Params):
     hidden: int = parameter(
         32,
         label="Coupling width",
-        symbol="",
         help="Hidden units of the small network in each coupling.",
         source="BERT-flow's code",
         ge=1,

@@ -28,7 +28,6 @@ class GORParams(CloudParams):
     form: Literal["zhang2017", "embeddinggemma"] = parameter(
         "zhang2017",
         label="Form",
-        symbol="",
         help=(
             "zhang2017: the squared mean cosine, plus the mean squared cosine as far as it exceeds 1/d, its value for uniform "
             "directions. embeddinggemma: the mean squared cosine alone, without that floor."

@@ -54,7 +54,6 @@ class IsoBNParams(Params):
     form: Literal["paper", "code"] = parameter(
         "paper",
         label="Form",
-        symbol="",
         help=(
             "paper: γ sums ρ²; one moving covariance with bias correction. code, as in the authors' program: γ averages ρ²; σ "
             "and Σ start at zero and have separate moving averages; ε is also added under the root. Set ε to 0.001 for it."

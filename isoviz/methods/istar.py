@@ -50,7 +50,6 @@ class IStarParams(Params):
     estimator: Literal["paper", "unbiased"] = parameter(
         "paper",
         label="Estimator",
-        symbol="",
         help=(
             "paper: IsoScore* with shrinkage. unbiased: no shrinkage pass and one token per sentence; needs batches of at "
             "least 64."
@@ -60,7 +59,6 @@ class IStarParams(Params):
     include_padding: bool = parameter(
         False,
         label="Include padding",
-        symbol="",
         help="Count padding vectors as points, as the authors' code does. They add a spurious cluster.",
         source="authors' code",
     )

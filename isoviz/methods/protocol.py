@@ -165,7 +165,6 @@ class CloudParams(Params):
     on: Literal["pooled", "cls", "tokens"] = parameter(
         "pooled",
         label="Applied to",
-        symbol="",
         help=(
             "pooled: the vectors that the classifier reads, on span and text tasks those of all tokens. cls: the first token's "
             "vectors in the last layer, of decoders the last token's. tokens: all token vectors of one layer."

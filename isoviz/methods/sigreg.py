@@ -32,7 +32,6 @@ class SIGRegParams(CloudParams):
     scale: bool = parameter(
         False,
         label="Scale to length √d",
-        symbol="",
         help=(
             "Give each vector the length √d before the test, so that only directions count. Choose it where cosines are used: "
             "vectors of length 1 are far too short for the test."
@@ -51,7 +50,6 @@ class SIGRegParams(CloudParams):
     knots: int = parameter(
         17,
         label="Knots",
-        symbol="",
         help="Points of the integral over [0, t]; its other half is the same.",
         source="authors' package (17 on [0, 3]); LeJEPA, algorithm 1: 17 on [−5, 5], which is 9 on [0, 5]",
         ge=3,

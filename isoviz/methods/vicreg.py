@@ -60,7 +60,6 @@ class VICRegParams(CloudParams):
     decorrelation: Literal["covariance", "correlation"] = parameter(
         "covariance",
         label="Decorrelates",
-        symbol="",
         help=(
             "covariance: VICReg's squared covariances, which also shrink with the vectors. correlation: Barlow Twins' squared "
             "correlations, which do not depend on scale."

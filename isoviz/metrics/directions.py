@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.formatting import number
-from isoviz.metrics.cloud import Estimate, answer, float64_matrix, undefined
+from isoviz.metrics.cloud import Estimate, Points, Value, answer, float64_matrix, undefined
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import Sample
-
-if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Points, Value
 
 
 def mean_cosine(points: Points) -> Value:

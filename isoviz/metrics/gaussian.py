@@ -10,18 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.metrics.cloud import Estimate, answer, undefined
+from isoviz.metrics.cloud import Estimate, Points, Value, answer, undefined
 from isoviz.metrics.moments import COLLAPSED, centre
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import Sample
-
-if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Points, Value
 
 Matrix = NDArray[np.float64]
 _BLOCK = 100_000  # pairs in memory at a time: 0.8 MB, for several passes in the cache

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import Estimate, answer, undefined
+from isoviz.metrics.cloud import Estimate, Points, Value, answer, undefined
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import Sample, codes_of
 from isoviz.metrics.spectrum import effective_rank_of
-
-if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Points, Value
 
 _DELTA = 1e-4
 _ROUNDING = 64

@@ -12,13 +12,13 @@ import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import check_shape, is_tensor, too_few, warn_if_small, warn_undefined
+from isoviz.metrics.cloud import Points, check_shape, is_tensor, too_few, warn_if_small, warn_undefined
 from isoviz.metrics.moments import (
     Moments,
     cloud_moments,
@@ -29,9 +29,6 @@ from isoviz.metrics.moments import (
     unbiased_sums,
 )
 from isoviz.metrics.sample import Sample, codes_of
-
-if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Points
 
 Estimator = Literal["unbiased", "plain"]
 

@@ -7,17 +7,24 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import Estimate, check_shape, float64_matrix, like, undefined, warn_undefined
+from isoviz.metrics.cloud import (
+    Array,
+    Estimate,
+    Points,
+    Value,
+    check_shape,
+    float64_matrix,
+    like,
+    undefined,
+    warn_undefined,
+)
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
-
-if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Array, Points, Value
 
 Signs = Literal["positive", "both"]
 Convention = Literal["definition", "published"]

@@ -6,19 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import draw, float64_matrix, is_tensor, resolution
+from isoviz.metrics.cloud import Points, draw, float64_matrix, is_tensor, resolution
 from isoviz.metrics.copies import distinct_rows
 from isoviz.metrics.moments import Moments, centre, cloud_moments, eigenvalues, prefers_gram, std_of
 from isoviz.metrics.nearest import Graph, Neighbours, graph, nearest
-
-if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Points
 
 NEAREST = 10
 """Number of neighbours found in one search for all metrics; the distances dominate the time, not the number."""

@@ -16,6 +16,8 @@ import numpy as np
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import (
     Estimate,
+    Points,
+    Value,
     answer,
     is_tensor,
     sum_dtype,
@@ -48,7 +50,6 @@ from isoviz.metrics.protocol import (
 from isoviz.metrics.sample import Sample
 
 if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Points, Value
     from isoviz.metrics.intervals import Interval
 
 REPORTED_ZETA = 0.2

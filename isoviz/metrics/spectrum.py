@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import Estimate, answer, like, too_few, undefined, warn_if_small
+from isoviz.metrics.cloud import Array, Estimate, Points, Value, answer, like, too_few, undefined, warn_if_small
 from isoviz.metrics.moments import COLLAPSED, eigenvalues
 from isoviz.metrics.protocol import (
     COVARIANCE_ONLY,
@@ -25,9 +25,6 @@ from isoviz.metrics.protocol import (
     highest_rank,
 )
 from isoviz.metrics.sample import Sample
-
-if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Array, Points, Value
 
 KEPT = 50
 """Maximum number of values of the explained-variance curve in a record."""

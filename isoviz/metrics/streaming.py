@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import (
+    Array,
+    Estimate,
+    Points,
     check_shape,
     float64_matrix,
     is_tensor,
@@ -22,10 +25,6 @@ from isoviz.metrics.cloud import (
 )
 from isoviz.metrics.moments import Moments, covariance_moments, estimated, plug_in_estimate, unbiased_estimate
 from isoviz.metrics.sample import Directions, Matrix, Sample, as_float64, directions_of
-
-if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Array, Estimate, Points
-
 
 _SUMS = ("anchor", "offset", "scatter", "cubic", "quartic", "directions")
 

@@ -83,7 +83,6 @@ class RandomDimensionsParams(Params):
     seed: int = parameter(
         0,
         label="Seed",
-        symbol="",
         help="Draws the dimensions; compare several.",
         source="Takeshita et al. 2025 repeat each share ten times",
         ge=0,

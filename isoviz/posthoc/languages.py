@@ -22,7 +22,6 @@ class LanguageRemovalParams(Params):
     form: Literal["mean", "directions"] = parameter(
         "mean",
         label="What is removed",
-        symbol="",
         help="mean: the mean of the row's language. directions: the strongest directions of its uncentred vectors (LIR).",
         source="mean: Libovický et al. 2020. directions: Yang et al. 2021, section 2",
     )

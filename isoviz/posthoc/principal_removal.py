@@ -78,7 +78,6 @@ class AllButTheTopParams(Params):
     literal: bool = parameter(
         False,
         label="From the uncentred points",
-        symbol="",
         help=(
             "Project x instead of x − μ onto the removed directions: the covariance is the same, but a constant vector "
             "remains."
@@ -183,7 +182,6 @@ class ClusterBasedParams(Params):
     seed: int = parameter(
         0,
         label="Seed",
-        symbol="",
         help="Sets the starting point of k-means.",
         source="our addition: the authors' code sets no seed",
         ge=0,

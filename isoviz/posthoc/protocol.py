@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from isoviz.errors import InputError, input_error, unknown_name
-from isoviz.metrics.cloud import float64_matrix, is_tensor, resolution, sum_dtype
+from isoviz.metrics.cloud import Array, Points, float64_matrix, is_tensor, resolution, sum_dtype
 from isoviz.parameters import Paper, Params, ParamValue, parameter
 from isoviz.posthoc.directions import surrogate_points
 from isoviz.posthoc.groups import Groups, checked_groups, needed_groups
 
 if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Array, Points
     from isoviz.posthoc.factored import FactoredCloud, Kind
 
 __all__ = [

@@ -31,7 +31,6 @@ class QuantisationParams(Params):
     codes: bool = parameter(
         False,
         label="Return the codes",
-        symbol="",
         help="Return whole numbers from −2ᵇ⁻¹, rounded down as the library does, instead of the nearest values.",
         source="sentence-transformers, quantize_embeddings",
     )
@@ -89,7 +88,6 @@ class BinaryParams(Params):
     centre: bool = parameter(
         False,
         label="Centre first",
-        symbol="",
         help="Compare each number with the mean of its dimension in the fit set, instead of 0.",
         source="our addition: sentence-transformers' quantize_embeddings compares with 0",
         start=True,

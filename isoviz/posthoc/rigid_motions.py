@@ -100,7 +100,6 @@ class RotationParams(Params):
     seed: int = parameter(
         0,
         label="Seed",
-        symbol="",
         help="Selects the rotation: the same seed and number of dimensions give the same rotation.",
         source="Mezzadri 2007",
         ge=0,

@@ -24,7 +24,6 @@ class EmbedFilterParams(Params):
     model: str | None = parameter(
         None,
         label="Model",
-        symbol="",
         help="The language model that made the vectors: a name, a directory or a hub id. Its weights hold the unembedding matrix.",
         source="Wu et al. 2026",
     )
