@@ -110,7 +110,7 @@ def compose(parts: Sequence[type[Method]]) -> type[Composed]:
     if reason := why_not(parts):
         raise InputError(f"method: {reason}", field="method")
     fields = {
-        f"{part.slug}.{name}": (field.annotation, _labelled(field, part, parts))
+        f"{part.slug}.{name}": (field.annotation, _labelled(field, part))
         for part in parts
         for name, field in part.Params.model_fields.items()
     }
@@ -178,17 +178,10 @@ def _renamed(error: InputError, slug: str) -> InputError:
     return type(error)(str(error), field=field, advice=error.advice)
 
 
-def _labelled(field: Any, part: type[Method], parts: Sequence[type[Method]]) -> Any:
-    """The field as the combination shows it: with its method's title, also in the symbol where two parts share one."""
+def _labelled(field: Any, part: type[Method]) -> Any:
+    """The field as the combination shows it: with its method's title."""
     labelled = copy(field)
-    extra = dict(parameters.extra(field))
-    symbol = extra.get("symbol")
-    shared = sum(
-        symbol in [parameters.extra(sibling).get("symbol") for sibling in method.Params.model_fields.values()]
-        for method in parts
-    )
-    extra["symbol"] = f"{symbol} of {part.title}" if symbol and shared > 1 else symbol
-    extra["leading"] = field is next(iter(part.Params.model_fields.values()))
-    labelled.json_schema_extra = extra
+    leading = field is next(iter(part.Params.model_fields.values()))
+    labelled.json_schema_extra = {**parameters.extra(field), "leading": leading}
     labelled.title = f"{part.title}: {str(field.title)[:1].lower()}{str(field.title)[1:]}"
     return labelled

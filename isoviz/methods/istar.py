@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING, Literal
 
 from isoviz.bibliography import entries
-from isoviz.methods.protocol import Method, Paper, Params, Representations, TrainingSample, check_layer, parameter
+from isoviz.errors import InputError
+from isoviz.methods.protocol import Method, Paper, Params, Representations, TrainingSample, parameter
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -96,7 +97,9 @@ class IStar(Method):
         """Check the layer number and allocate Σ_S (d, d)."""
         import torch
 
-        check_layer(self.params.layer, model, "all")
+        if self.params.layer > model.num_layers:
+            problem = f"the model has {model.num_layers} layers (got {self.params.layer}; 0 means all)"
+            raise InputError(f"layer: {problem}", field="params.layer")
         self.layers = model.num_layers if self.params.layer == 0 else 1  # that contribute one point per token
         state = torch.nn.Module()
         state.register_buffer("shrinkage", torch.zeros(model.width, model.width))
