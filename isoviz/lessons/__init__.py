@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 from importlib.resources import files
-from itertools import islice
 from pathlib import Path
 
 from isoviz.errors import InputError
@@ -17,9 +16,6 @@ from isoviz.home import home
 from isoviz.lessons.reading import Lesson, parse, read
 
 __all__ = ["Lesson", "catalogue", "custom", "on_this_server", "with_custom"]
-
-MOST_CUSTOM = 50
-"""Maximum number of files read from the user's folder."""
 
 
 @functools.cache
@@ -34,7 +30,7 @@ def custom(folder: Path) -> tuple[list[Lesson], list[str]]:
     """The lessons in a folder's TOML files, sorted by `order` and file name, and the problems in the files that were
     skipped."""
     lessons, problems = [], []
-    for path in islice(sorted(folder.glob("*.toml")), MOST_CUSTOM):
+    for path in sorted(folder.glob("*.toml")):
         try:
             lessons.append(read(path))
         except InputError as error:

@@ -23,7 +23,7 @@ from isoviz.models.profile import STREAM_ABOVE
 from isoviz.operations.compare import naming_relevance
 from isoviz.operations.measure import Progress, noting
 from isoviz.operations.operation import STRICT, argument
-from isoviz.posthoc.groups import Groups
+from isoviz.posthoc.protocol import Groups
 from isoviz.readouts import cosines, encoders
 from isoviz.readouts.comparable import comparable_rows
 from isoviz.readouts.division import divide

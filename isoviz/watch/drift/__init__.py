@@ -47,7 +47,7 @@ from isoviz.watch.drift.measures import (
     squared_distances,
 )
 from isoviz.watch.drift.records import CANARY, Baseline, Check, Drift, Outcome, missing_notes
-from isoviz.watch.vectors import as_rows
+from isoviz.watch.watching import as_rows
 
 __all__ = [
     "LEVEL",
@@ -135,7 +135,7 @@ def check(
     Args:
         points: (n, d), as for `baseline`.
         baseline: or its file.
-        fail_on: judged measures and their tolerances, in the measure's own units (None: its default); None: all but the rotated cosine.
+        fail_on: judged measures and their tolerances, in the measure's own units (None: its default); None: all.
         ids: n different ids; at least 40 rows of the baseline, and half of them, must have one of these. If one of the sets has fewer
             rows, 5 are enough, and are compared row by row only.
         same_rows: pair by row number: row k is the same text in both sets.
@@ -254,7 +254,7 @@ def _searched(old: Searches, new: Searches) -> dict[str, tuple[float, float, flo
 def _tolerances(fail_on: Mapping[str, float | None] | None) -> dict[str, float | None]:
     """Judged measures and their tolerances; None for a default."""
     if fail_on is None:
-        return {name: None for name, measure in MEASURES.items() if measure.judged}
+        return dict.fromkeys(MEASURES)
     for name, value in fail_on.items():
         if name not in MEASURES:
             raise unknown_name("measure", name, MEASURES, field="fail_on")
