@@ -17,8 +17,6 @@ EPS = 1e-5
 
 
 class BatchNormParams(Params):
-    """Parameters of batch normalisation."""
-
     momentum: float = parameter(
         0.05,
         label="Weight of the new batch",

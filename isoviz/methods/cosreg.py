@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 
 class CosRegParams(Params):
-    """Parameters of CosReg."""
-
     lam: float = parameter(
         1.0,
         label="Strength",

@@ -26,8 +26,6 @@ stretch it until it overflows. Dimensions narrower than this count as constant, 
 
 
 class FlowParams(Params):
-    """Parameters of Flow."""
-
     weight: float = parameter(
         1.0,
         label="Likelihood weight",

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 
 class GORParams(CloudParams):
-    """Parameters of GOR."""
-
     lam: float = parameter(
         0.01,
         label="Strength",

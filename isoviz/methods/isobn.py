@@ -20,8 +20,6 @@ SCALE = (
 
 
 class IsoBNParams(Params):
-    """Parameters of IsoBN."""
-
     beta: float = parameter(
         0.5,
         label="Strength",

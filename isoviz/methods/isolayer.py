@@ -19,8 +19,6 @@ FLOOR = 1e-8
 
 
 class IsoLayerParams(Params):
-    """Parameters of IsoLayer."""
-
     alpha: float = parameter(
         0.5,
         label="Weight of the task",

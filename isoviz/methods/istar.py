@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 
 class IStarParams(Params):
-    """Parameters of I-STAR."""
-
     lam: float = parameter(
         -1.0,
         label="Strength",

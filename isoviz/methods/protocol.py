@@ -158,8 +158,6 @@ class Method(Hooks):
 
 
 class CloudParams(Params):
-    """Parameters of a `CloudPenalty`: its strength, which each method declares, and the cloud that it acts on."""
-
     lam: float
     on: Literal["pooled", "cls", "tokens"] = parameter(
         "pooled",

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 
 class SIGRegParams(CloudParams):
-    """Parameters of SIGReg."""
-
     lam: float = parameter(
         0.002,
         label="Strength",

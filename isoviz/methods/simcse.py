@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 
 class SimCSEParams(Params):
-    """Parameters of SimCSE."""
-
     lam: float = parameter(
         0.01,
         label="Strength",

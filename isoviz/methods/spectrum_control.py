@@ -54,8 +54,6 @@ def _scale(help: str, term: str) -> Any:
 
 
 class SpectrumPolParams(Params):
-    """Parameters of spectrum control with polynomial decay."""
-
     lam: float = _strength("λ_p", "R_pol")
     gamma: float = _decay(
         -0.5,
@@ -70,8 +68,6 @@ class SpectrumPolParams(Params):
 
 
 class SpectrumExpParams(Params):
-    """Parameters of spectrum control with exponential decay."""
-
     lam: float = _strength("λ_e", "R_exp")
     gamma: float = _decay(
         0.5,

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 
 class UniformityParams(CloudParams):
-    """Parameters of the uniformity penalty."""
-
     lam: float = parameter(
         0.01,
         label="Strength",

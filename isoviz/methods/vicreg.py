@@ -17,8 +17,6 @@ NORM_EPS = 1e-5
 
 
 class VICRegParams(CloudParams):
-    """Parameters of VICReg."""
-
     lam: float = parameter(
         0.001,
         label="Strength",

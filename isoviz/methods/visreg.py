@@ -15,8 +15,6 @@ STD_EPS = 1e-6
 
 
 class VISRegParams(CloudParams):
-    """Parameters of VISReg."""
-
     lam: float = parameter(
         0.01,
         label="Strength",

@@ -39,16 +39,11 @@ def epps_pulley(points: Points) -> Value:
     return answer("epps_pulley", points, _estimate(Sample(points)))
 
 
-def _problem(sample: Sample) -> str | None:
-    if sample.n < 3:
-        return f"it needs at least 3 points, got {sample.n}"
-    return COLLAPSED if sample.collapsed else None
-
-
 def _estimate(sample: Sample) -> Estimate:
-    problem = _problem(sample)
-    if problem:
-        return undefined(problem)
+    if sample.n < 3:
+        return undefined(f"it needs at least 3 points, got {sample.n}")
+    if sample.collapsed:
+        return undefined(COLLAPSED)
     statistic = _statistic(sample)
     p = p_value(statistic, sample.n, sample.d)
     note = f"does not tell it from an isotropic Gaussian (p = {p:.2f})" if p >= 0.05 else ""

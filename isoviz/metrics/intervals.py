@@ -144,33 +144,22 @@ def interval_of(moments: Moments, codes: NDArray[np.int64] | None = None, level:
         if (remaining := n - int(sizes.max())) < 4:
             problem = f"without the largest group {remaining} points remain; it needs at least 4"
     if problem is None:
-        ratios = _ratios(left_out(moments, codes))
-        if np.isfinite(ratios).all():
-            return _from_ratios(1.0 + (d - 1) * float(estimate.value), ratios, level, n, d)
+        remaining_moments = left_out(moments, codes)
+        u, v = unbiased_sums(remaining_moments)
+        usable = ~remaining_moments.collapsed & is_usable(u, remaining_moments)
+        ratios = np.where(usable, v, np.nan) / np.where(usable, u, 1.0)  # V/U, of the participation ratio
+        if (ratios > 0).all():
+            error = jackknife_error(ratios) / (d - 1)
+            middle, reach = float(estimate.value), student_quantile((1.0 + level) / 2.0, count - 1) * error
+            return Interval(middle, middle - reach, middle + reach, error, level, n, d, count)
         problem = "it is undefined without one of the groups, which holds nearly all the variance"
     return Interval.missing(problem, n, d, level, count, float(estimate.value))
-
-
-def _from_ratios(ratio: float, ratios: NDArray[np.float64], level: float, n: int, d: int) -> Interval:
-    """From V/U, the unbiased participation ratio, of the whole and of each remainder, shape (G,)."""
-    count, error = len(ratios), jackknife_error(ratios) / (d - 1)
-    estimate = (ratio - 1.0) / (d - 1)
-    reach = student_quantile((1.0 + level) / 2.0, count - 1) * error
-    return Interval(estimate, estimate - reach, estimate + reach, error, level, n, d, count)
 
 
 def jackknife_error(without: NDArray[np.float64]) -> float:
     """Standard error from the values without each group (Efron & Tibshirani 1993, chapter 11)."""
     count = len(without)
     return float(np.sqrt((count - 1) / count * ((without - without.mean()) ** 2).sum()))
-
-
-def _ratios(remaining: Moments) -> NDArray[np.float64]:
-    """V/U of each remainder, shape (G,); nan where undefined."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        u, v = unbiased_sums(remaining)
-        ratios = np.where(remaining.collapsed | ~is_usable(u, remaining), np.nan, v / u)
-    return np.where(ratios > 0, ratios, np.nan)
 
 
 def left_out(moments: Moments, codes: NDArray[np.int64] | None = None) -> Moments:

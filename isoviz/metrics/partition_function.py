@@ -75,14 +75,10 @@ def partition(
         raise InputError(f"signs must be 'positive' or 'both', got {signs!r}")
     if convention not in ("definition", "published"):
         raise InputError(f"convention must be 'definition' or 'published', got {convention!r}")
-    rows = _Rows(weights)
-    problem = None if rows.count else "there are no weight vectors"
-    if problem is None and scale_free and rows.biggest == 0:
-        problem = "all rows are zero, they have no scale"
-    if problem is not None:
-        warn_undefined("partition", problem)
-        return like(weights, float("nan")), like(weights, float("nan"))
-    ((i1, i2),) = _pairs(rows, [Variant(signs, convention, scale_free)])
+    (pair,) = partitions(weights, [Variant(signs, convention, scale_free)])
+    if pair is None:
+        warn_undefined("partition", "there are no weight vectors, or all are zero and have no scale")
+    i1, i2 = pair or (float("nan"), float("nan"))
     return like(weights, i1), like(weights, i2)
 
 

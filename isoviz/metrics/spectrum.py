@@ -182,9 +182,6 @@ EFFECTIVE_RANK = Metric(
 )
 
 
-_PROBLEMS = ("there are no points", "all points are zero")
-
-
 def rankme(points: Points) -> Value:
     """exp of the entropy of σ/Σσ, where σ are the singular values of the uncentred cloud (n, d); between 1 and min(n, d).
     Garrido et al. (2023) use it to predict how well embeddings do downstream. It is `effective_rank` on another spectrum:
@@ -196,10 +193,8 @@ def rankme(points: Points) -> Value:
 
 
 def _rankme(sample: Sample) -> Estimate:
-    if sample.n == 0:
-        return undefined(_PROBLEMS[0])
-    squares = eigenvalues(sample.second_moment)
-    return effective_rank_of(np.sqrt(squares[squares > 0])) if squares[0] > 0 else undefined(_PROBLEMS[1])
+    squares = _raw_spectrum(sample)
+    return squares if isinstance(squares, Estimate) else effective_rank_of(np.sqrt(squares[squares > 0]))
 
 
 RANKME = Metric(

@@ -21,8 +21,6 @@ from isoviz.posthoc.ridge import EVEN, RidgeParams, words
 
 
 class BatchNormParams(RidgeParams):
-    """Parameters of batch normalisation."""
-
     ridge: float | None = parameter(
         None,
         label="Floor",
@@ -109,8 +107,6 @@ DEFAULT_EPS = {"paper": 0.1, "code": 1e-3}
 
 
 class IsoBNTransformParams(Params):
-    """Parameters of IsoBN as a transform."""
-
     beta: float = declared_in(IsoBNParams, "beta")
     eps: float | None = parameter(
         None,

@@ -14,8 +14,6 @@ from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, 
 
 
 class TruncationParams(Params):
-    """Parameters of a truncation."""
-
     keep: int | None = parameter(
         None,
         label="Dimensions kept",
@@ -66,8 +64,6 @@ class Truncation(CataloguedTransform):
 
 
 class RandomDimensionsParams(Params):
-    """Parameters of randomly dropped dimensions."""
-
     drop: float = parameter(
         0.5,
         label="Share dropped",
@@ -116,8 +112,6 @@ class RandomDimensions(Truncation):
 
 
 class WithoutDimensionParams(Params):
-    """Parameters of a dropped dimension."""
-
     dimension: int = parameter(
         0,
         label="Dimension",

@@ -16,8 +16,6 @@ REMOVAL = Paper("Yang et al. 2021", entries()["yang2021simple"])
 
 
 class LanguageRemovalParams(Params):
-    """Parameters of language removal."""
-
     form: Literal["mean", "directions"] = parameter(
         "mean",
         label="What is removed",

@@ -60,8 +60,6 @@ class MeanRemoval(CataloguedTransform):
 
 
 class AllButTheTopParams(Params):
-    """Parameters of all-but-the-top."""
-
     remove: int | None = parameter(
         None,
         label="Directions removed",
@@ -157,8 +155,6 @@ class AllButTheTop(CataloguedTransform):
 
 
 class ClusterBasedParams(Params):
-    """Parameters of the cluster-based transform."""
-
     n_clusters: int = parameter(
         27,
         label="Clusters",

@@ -16,8 +16,6 @@ STAYS = "an encoder in training has no stored vectors to compress"
 
 
 class QuantisationParams(Params):
-    """Parameters of quantisation."""
-
     bits: int = parameter(
         8,
         label="Bits per dimension",
@@ -72,8 +70,6 @@ class Quantisation(CataloguedTransform):
 
 
 class BinaryParams(Params):
-    """Parameters of binary quantisation."""
-
     centre: bool = parameter(
         False,
         label="Centre first",

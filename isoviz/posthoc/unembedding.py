@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 
 class EmbedFilterParams(Params):
-    """Parameters of EmbedFilter."""
-
     model: str | None = parameter(
         None,
         label="Model",

@@ -113,7 +113,7 @@ def test_scale_free_ignores_the_scale_and_the_rest_does_not(scale):
 
 def test_rows_without_a_scale():
     assert partition(np.zeros((5, 3))) == (1.0, 0.0)
-    with pytest.warns(UndefinedWarning, match="all rows are zero") as caught:
+    with pytest.warns(UndefinedWarning, match="all are zero") as caught:
         assert np.isnan(partition(np.zeros((5, 3)), scale_free=True)).all()
     assert caught[0].filename == __file__
 
