@@ -113,26 +113,6 @@ def test_the_limit_of_the_null(d):
     assert _null_cumulants(d) == pytest.approx(expected, rel=1e-6)
 
 
-def different():
-    rng = np.random.default_rng(0)
-    gauss = rng.normal(size=(300, 6))
-    shell = gauss / np.linalg.norm(gauss, axis=1, keepdims=True)
-    return {
-        "one wider direction": gauss * [2, 1, 1, 1, 1, 1],
-        "heavy tails": rng.standard_t(3, size=(300, 6)),
-        "a shell": shell,
-        "two clusters": gauss + 2 * np.sign(rng.normal(size=(300, 1))),
-        "copies": np.repeat(gauss[:75], 4, axis=0),
-    }
-
-
-@pytest.mark.parametrize("name", different())
-def test_it_tells_apart(name):
-    x = different()[name]
-    assert describe(x)["epps_pulley_p"] < 1e-3
-    assert not any(note.startswith("epps_pulley") for note in describe(x)["warnings"])
-
-
 def test_a_note_says_where_it_tells_nothing_apart():
     x = np.random.default_rng(1).normal(size=(300, 6)) * 7 - 40
     (note,) = [note for note in describe(x)["warnings"] if note.startswith("epps_pulley")]
