@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isoviz.cosines.hits import measure_hits
 from isoviz.cosines.pairs import FEWEST_RELATED, FEWEST_ROWS, Matrix, checked, pairs_of, relation_of
-from isoviz.cosines.records import Hits, Level, Reading, Related, Ruler, Threshold, Variant
+from isoviz.cosines.records import Reading, Ruler, Variant
 from isoviz.cosines.related import measure_related, measure_variants
 from isoviz.errors import InputError
 from isoviz.metrics.zeros import left_out
@@ -29,12 +29,8 @@ __all__ = [
     "LEVELS",
     "MOST_ROWS",
     "SIX_LINES",
-    "Hits",
-    "Level",
     "Reading",
-    "Related",
     "Ruler",
-    "Threshold",
     "Variant",
     "ruler",
 ]

@@ -162,6 +162,8 @@ def gaussianise(
     Returns:
         (B, h) and a scalar; with additive couplings the determinant is the same at every point.
     """
+    import torch
+
     log_det = points.new_zeros(())
     split_off: list[Tensor] = []
     for number, step in enumerate(steps):
@@ -177,7 +179,7 @@ def gaussianise(
         if step.split:
             split_off.append(points[:, step.width - step.split :])
             points = points[:, : step.width - step.split]
-    return _cat([points, *reversed(split_off)]), log_det
+    return torch.cat([points, *reversed(split_off)], dim=1), log_det
 
 
 def bits_per_dimension(gaussian: Tensor, log_det: Tensor) -> Tensor:
@@ -204,13 +206,14 @@ def _triangles(lu: Tensor) -> tuple[Tensor, Tensor]:
 
 def _couple(parameters: Mapping[str, Tensor], step: Step, points: Tensor) -> Tensor:
     """Shift one half by a function of the other."""
+    import torch
     from torch.nn.functional import linear, relu
 
     first, second = points[:, : step.first], points[:, step.first :]
     hidden = relu(linear(second if step.flipped else first, parameters["weight1"], parameters["bias1"]))
     hidden = relu(linear(hidden, parameters["weight2"], parameters["bias2"]))
     shift = linear(hidden, parameters["weight3"], parameters["bias3"])
-    return _cat([first + shift, second] if step.flipped else [first, second + shift])
+    return torch.cat([first + shift, second] if step.flipped else [first, second + shift], dim=1)
 
 
 def _start_actnorm(parameters: Mapping[str, Tensor], points: Tensor, typical_std: Tensor) -> None:
@@ -220,12 +223,6 @@ def _start_actnorm(parameters: Mapping[str, Tensor], points: Tensor, typical_std
     parameters["shift"].copy_(-mean)
     # scale a constant dimension like the others: dividing by a floor would stretch it again in each step
     parameters["log_scale"].copy_(-torch.where(std > NOISE * typical_std, std, typical_std).log())
-
-
-def _cat(parts: list[Tensor]) -> Tensor:
-    import torch
-
-    return torch.cat(parts, dim=1)
 
 
 class Flow(Method):

@@ -15,7 +15,7 @@ ln 2 · 32^−D per row at intrinsic dimension D, and only in a cloud that is ju
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 from isoviz.metrics.cloud import draw
 from isoviz.metrics.moments import centre
 from isoviz.metrics.nearest import nearest
+from isoviz.metrics.zeros import left_out as zeros_left_out
+from isoviz.metrics.zeros import nonzero_rows
 
 TOLERANCES: Final = (2.0**-11, 2.0**-16)
 """Of a row's length: what rounding to half precision moves it by at most; and single precision in another order of sums, or noise of
@@ -59,6 +61,32 @@ def originals(x: Matrix) -> Rows:
         return first
     points = x[rows] / (float(np.abs(x).max()) or 1.0)  # so that squares neither overflow nor underflow
     return np.asarray(rows[_originals(points)][np.searchsorted(rows, first)])
+
+
+def comparable_rows(points: NDArray[Any], texts: NDArray[Any] | None = None) -> tuple[Rows, tuple[str, ...]]:
+    """Ascending indices of the rows (n, d) that are not zero and not a copy of an earlier one, and sentences on the others.
+
+    Args:
+        texts: (n,) of the rows; a row that repeats a text is a copy, too.
+    """
+    rows = nonzero_rows(points)
+    distinct = rows[np.unique(first_copies(points[rows], None if texts is None else texts[rows]))]
+    notes = [f"{note}." for note in [zeros_left_out(len(points), len(rows))] if note]
+    if copies := len(rows) - len(distinct):
+        are = "is a copy of another row" if copies == 1 else "are copies of other rows"
+        notes.append(f"{len(distinct):,} distinct vectors in {len(rows):,} rows: {copies:,} {are} and left out.")
+    return distinct, tuple(notes)
+
+
+def first_copies(points: NDArray[Any], texts: NDArray[Any] | None = None) -> Rows:
+    """(n,) the first row that each row is a copy of, by its vector or by its text."""
+    first = originals(np.asarray(points, np.float64))
+    if texts is None:
+        return first
+    _, first_text, code = np.unique(texts.astype(str), return_index=True, return_inverse=True)
+    rows = np.arange(len(first))
+    links = np.concatenate([np.stack([rows, first], axis=1), np.stack([rows, first_text[code]], axis=1)])
+    return first_of_connected(links, len(first))
 
 
 def left_out(total: int, kept: int) -> str:

@@ -96,16 +96,10 @@ def _mean_over_directions(d: int, largest: float) -> Callable[[Matrix], Matrix]:
     return value
 
 
-@lru_cache(maxsize=1)
-def _quadrature() -> tuple[Matrix, Matrix]:
-    """Nodes and weights for smooth functions on [0, 1]."""
-    nodes, weights = np.polynomial.legendre.leggauss(128)
-    return (nodes + 1) / 2, weights / 2
-
-
 def _exact_mean(d: int, s: Matrix) -> Matrix:
     """₁F₁(1/2; d/2; −s), d >= 2, by quadrature over the angle: the density of sin θ = a₁ is proportional to cos^(d − 2) θ."""
-    nodes, weights = _quadrature()
+    nodes, weights = np.polynomial.legendre.leggauss(128)
+    nodes, weights = (nodes + 1) / 2, weights / 2
     s = np.atleast_1d(np.asarray(s, dtype=np.float64))
 
     def integral(exponent: Matrix) -> Matrix:

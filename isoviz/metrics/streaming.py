@@ -187,11 +187,6 @@ class CovarianceAccumulator:
             return np.full((self.d, self.d), np.nan) if self.count == 0 else self._scatter * float("nan")
         return self._scatter / (self.count - 1)
 
-    @property
-    def quartic(self) -> float:
-        """Σ‖x̃‖⁴ over the centred points; 0 before the first point. Overflows long before the points do."""
-        return 0.0 if self.count == 0 else float(self._quartic)
-
     def isoscore(self) -> float:
         """IsoScore of everything added so far."""
         return self._score("isoscore", plug_in_estimate)
@@ -231,7 +226,7 @@ class StreamedSample(Sample):
         variances = covariance.diagonal()
         collapsed = bool(np.all(variances <= (self.eps * self.mean) ** 2))
         unit = float(variances.max()) or 1.0
-        total = self._sums.quartic
+        total = float(self._sums._quartic)
         quartic = total / ((self.n - 1) * unit) / unit if 1e-280 < total < np.inf else float("nan")
         return replace(covariance_moments(covariance), n=self.n, quartic=quartic, collapsed=collapsed)
 

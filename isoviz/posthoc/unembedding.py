@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import field_validator
 
 from isoviz.bibliography import entries
 from isoviz.errors import InputError
@@ -34,13 +33,6 @@ class EmbedFilterParams(Params):
         ge=1,
         slider=(1, 8, 1),
     )
-
-    @field_validator("model")
-    @classmethod
-    def _fits_a_chain(cls, model: str | None) -> str | None:
-        if model is not None and set(model) & set(",~"):
-            raise ValueError("a name without , and ~, which separate steps in a chain")
-        return model
 
 
 class EmbedFilter(CataloguedTransform):

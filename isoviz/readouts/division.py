@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.metrics import zeros
+from isoviz.metrics.copies import comparable_rows, first_copies
 from isoviz.metrics.sample import Sample
-from isoviz.readouts.comparable import comparable_rows, first_copies
 from isoviz.readouts.labels import NEIGHBOURS, neighbours_for
 from isoviz.readouts.pairs import RatedPairs
 from isoviz.readouts.reading import Annotations, Labels

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import draw, float64_matrix
+from isoviz.metrics.copies import comparable_rows
 from isoviz.metrics.moments import centre
 from isoviz.metrics.zeros import left_out, nonzero_rows
 from isoviz.posthoc.protocol import Affine
-from isoviz.readouts.comparable import comparable_rows
 from isoviz.readouts.cosines import Cosine, neighbour_recall, shares_kept
 from isoviz.readouts.image import MOST_PAIRED, Image
 from isoviz.statistics.paired_bootstrap import Difference, Mean, Statistic, difference, interval

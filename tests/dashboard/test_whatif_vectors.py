@@ -170,7 +170,7 @@ def test_a_set_that_is_gone_or_too_small_says_so(open_page: OpenPage) -> None:
 
 def changed(slug: str, low: float, high: float, n: int = 1_000) -> Comparison:
     middle = (low + high) / 2
-    return Comparison(CATALOGUE[slug], 0.5, 0.5 + middle, Difference(middle, low, high, n, 1_000))
+    return Comparison(CATALOGUE[slug], 0.5, 0.5 + middle, Difference(middle, low, high, n))
 
 
 # ------------------------------------------------------------------------------------------------------ the verdict card
@@ -246,9 +246,9 @@ def answer(isoscore: float | None, mean_cosine: float = 0.5, **told: Any) -> Ans
 def full(**changes: Ends | None) -> Full:
     """A run's, with the intervals of its heads; None if undefined, () if only the interval is missing."""
     made = {
-        slug: Difference(0.1 if ends == () else None, None, None, 100, 0)
+        slug: Difference(0.1 if ends == () else None, None, None, 100)
         if not ends
-        else Difference(sum(ends) / 2, *ends, 100, 2000)
+        else Difference(sum(ends) / 2, *ends, 100)
         for slug, ends in changes.items()
     }
     return Full([Comparison(CATALOGUE[slug], 0.5, 0.8, change) for slug, change in made.items()])
@@ -296,7 +296,7 @@ def test_isotropy_in_words() -> None:
     assert sentences.caveats(answer(0.1), answer(0.3, reasons=few)) == [
         "IsoScore, unbiased: it cannot be estimated from 7 rows."
     ]
-    assert "(95 % interval −0.006 to 0, " in sentences.difference(Difference(-0.002, -0.006, 0.0, 500, 2000))
+    assert "(95 % interval −0.006 to 0, " in sentences.difference(Difference(-0.002, -0.006, 0.0, 500))
     assert sentences.change(0.0242, 0.025022) == "−0.0008" and sentences.change(0.522, 0.4945) == "+0.028"
     assert sentences.change(20.9, 11.36) == "+9.5" and sentences.change(0.5, 0.50001) == "−1e−05"
     assert sentences.signed(-0.0123) == "−0.012" and sentences.signed(0.0) == "±0"

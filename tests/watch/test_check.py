@@ -305,7 +305,7 @@ def test_a_baseline_survives_its_file(tmp_path):
     read = drift.Baseline.read(tmp_path / "before.json")
     old = json.loads((tmp_path / "before.json").read_text())
     assert old.pop("searches") == {} and drift.Baseline.model_validate(old) == read  # of versions before
-    assert read == before and read.corpus == drift.baseline(cloud()).corpus != drift.baseline(cloud(seed=1)).corpus
+    assert read == before
     assert read.points == pytest.approx(cloud(), rel=1e-6)
     for name, (value, low, high) in read.measures.items():
         assert low <= value <= high, name

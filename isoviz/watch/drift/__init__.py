@@ -11,7 +11,6 @@ Arrays need numpy and pydantic only; tables need pyarrow and pandas.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import platform
@@ -26,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isoviz import __version__, vectors
 from isoviz.errors import InputError, shortened, unknown_name
-from isoviz.metrics.cloud import blocks, draw, is_tensor
+from isoviz.metrics.cloud import draw, is_tensor
 from isoviz.metrics.intervals import jackknife_error, student_quantile
 from isoviz.metrics.zeros import nonzero_rows
 from isoviz.readouts import retrieval, slices
@@ -94,9 +93,6 @@ def baseline(
     rows = _drawn(raw, places)
     found = measured(rows, _groups(len(rows)))
     reach = {name: _quantile(1) * jackknife_error(found.without[name]) for name in found.values}
-    digest = hashlib.sha256(f"{raw.dtype.str} {raw.shape}".encode())
-    for _, block in blocks(raw, max(1, MOST_BYTES // d)):
-        digest.update(np.ascontiguousarray(block).data)
     return Baseline(
         n=n,
         d=d,
@@ -110,7 +106,6 @@ def baseline(
         },
         missing=found.missing,
         searches=dict(searches or {}),
-        corpus=digest.hexdigest()[:32],
         versions={"isoviz": __version__, "numpy": version("numpy"), "python": platform.python_version()},
     )
 

@@ -39,7 +39,6 @@ class Baseline(_Record):
         measures: of the kept rows, each with its 95 % interval (delete-a-group jackknife).
         missing: measures that are left out, and why.
         searches: nDCG@10, recall@10 and MRR of each query in the whole set, if relevance was given.
-        corpus: 32 hex digits of the content of the whole set.
     """
 
     format: Literal[1] = FORMAT
@@ -52,7 +51,6 @@ class Baseline(_Record):
     measures: dict[str, tuple[float, float, float]]
     missing: dict[str, str]
     searches: dict[str, tuple[float, float, float]] = {}
-    corpus: str
     versions: dict[str, str]
 
     @staticmethod
