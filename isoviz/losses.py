@@ -47,7 +47,7 @@ class Regularised(nn.Module):
             raise InputError.at("loss", f"{known} (got {name})")
         self.model, self.loss = model, loss  # the trainer replaces `model` in both by the wrapped one
         self.method = kind(kind.Params(**values))
-        self.method.attach(SimpleNamespace())  # type: ignore[arg-type]  # a penalty on a cloud reads nothing of a model
+        self.method.attach(SimpleNamespace())  # a penalty on a cloud reads nothing of a model
         self.method_state = self.method.state
         *before, last = model
         # a module's hook fires inside any wrapper of the model

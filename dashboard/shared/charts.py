@@ -16,7 +16,7 @@ from dashboard.shared.explanations import Explanation
 from isoviz.formatting import decimals
 from isoviz.metrics.protocol import Metric
 from isoviz.runs.naming import setting
-from isoviz.statistics import mean_sd, pareto
+from isoviz.statistics import front, mean_sd
 from isoviz.tasks.metrics import METRICS
 
 TRADEOFF = Explanation(
@@ -199,7 +199,7 @@ def _pareto(figure: go.Figure, means: pd.DataFrame, metric: str, measure: Metric
     direction = measures.towards_isotropy(measure)
     if not direction or len(means) < 3:
         return
-    places = pareto.front(list(zip(direction * means["isotropy"], upwards * means["value"], strict=True)))
+    places = front(list(zip(direction * means["isotropy"], upwards * means["value"], strict=True)))
     front = means.iloc[places]
     figure.add_scatter(
         x=front["isotropy"].tolist(),

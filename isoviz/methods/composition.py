@@ -70,23 +70,18 @@ class Composed(Method):
         return reps.pooled
 
     def penalties(self, reps: Representations) -> dict[str, Tensor]:
-        """All parts' terms."""
         return {name: term for part in self.parts for name, term in part.penalties(reps).items()}
 
     def reads_tokens(self) -> bool:
-        """Whether any part does."""
         return any(part.reads_tokens() for part in self.parts)
 
     def regularises_output(self) -> bool:
-        """Whether any part does."""
         return any(part.regularises_output() for part in self.parts)
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """All parts' parameter groups."""
         return [group for part in self.parts for group in part.parameter_groups()]
 
     def refresh(self, sample: TrainingSample) -> None:
-        """Refresh every part."""
         for part in self.parts:
             part.refresh(sample)
 

@@ -73,17 +73,13 @@ def cosine_moments(points: Tensor) -> tuple[Tensor, Tensor]:
     From the sum of the directions and the smaller of the n × n and d × d products of their matrix. A point without a direction
     (shorter than 1e-12) has cosine 0 with every other. Zero for fewer than two points.
     """
-    import torch
-
     from isoviz.metrics.cloud import sum_dtype
+    from isoviz.metrics.penalties import unit_rows
 
     n, d = points.shape
     if n < 2:
         return points.sum() * 0.0, points.sum() * 0.0
-    wide = sum_dtype(points.device)
-    lengths = torch.linalg.vector_norm(points, dim=1, keepdim=True)
-    # where() after the division keeps a zero point's gradient finite
-    unit = points * torch.where(lengths > 1e-12, 1 / lengths.clamp_min(1e-12), 0.0)
+    wide, unit = sum_dtype(points.device), unit_rows(points)
     squares = unit.square().sum(dim=1, dtype=wide)
     total = unit.sum(dim=0, dtype=wide)
     product = unit @ unit.T if n <= d else unit.T @ unit

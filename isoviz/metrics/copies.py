@@ -1,4 +1,6 @@
-"""Copies of a point: repeated rows, and rows that differ from another by no more than rounding. Neighbour measures count one of them.
+"""Rows of zeros, which have no direction, and copies of a point: repeated rows, and rows that differ by no more than rounding.
+
+Encoders and exports leave zeros where a text is missing. Neighbour measures count one of several copies.
 
 A row that is stored in half precision, or encoded again in another batch, moves by a share of its own length. If it stayed beside the
 original, that would be its nearest neighbour, at a distance that says nothing about the cloud.
@@ -20,11 +22,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.metrics.cloud import draw
+from isoviz.metrics.cloud import blocks, draw
 from isoviz.metrics.moments import centre
 from isoviz.metrics.nearest import nearest
-from isoviz.metrics.zeros import left_out as zeros_left_out
-from isoviz.metrics.zeros import nonzero_rows
 
 TOLERANCES: Final = (2.0**-11, 2.0**-16)
 """Of a row's length: what rounding to half precision moves it by at most; and single precision in another order of sums, or noise of
@@ -39,6 +39,7 @@ _MOST_CANDIDATES: Final = 100  # per row
 _MOST_COMPARED: Final = 20_000
 """Most rows of a cloud as dense as the tolerances whose pairs are all compared; in larger ones, only equal rows are copies."""
 _MOST_SPACED: Final = 2_000
+_NUMBERS: Final = 1 << 22  # numbers read at a time
 
 Matrix = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -61,6 +62,20 @@ def originals(x: Matrix) -> Rows:
         return first
     points = x[rows] / (float(np.abs(x).max()) or 1.0)  # so that squares neither overflow nor underflow
     return np.asarray(rows[_originals(points)][np.searchsorted(rows, first)])
+
+
+def nonzero_rows(points: NDArray[Any]) -> NDArray[np.int64]:
+    """Ascending indices of the rows (n, d) that are not all zeros; of all rows if there are no others."""
+    rows = max(1, _NUMBERS // max(1, points.shape[1]))
+    parts = [start + np.flatnonzero(block.any(axis=1)) for start, block in blocks(points, rows)]
+    found = np.concatenate(parts) if parts else np.arange(0)
+    return found if len(found) else np.arange(len(points))
+
+
+def zeros_left_out(total: int, kept: int, what: str = "rows") -> str:
+    """`100 of 300 rows are zero and left out`; "" if none is."""
+    zeros = total - kept
+    return f"{zeros:,} of {total:,} {what} {'is' if zeros == 1 else 'are'} zero and left out" if zeros else ""
 
 
 def comparable_rows(points: NDArray[Any], texts: NDArray[Any] | None = None) -> tuple[Rows, tuple[str, ...]]:

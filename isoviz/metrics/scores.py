@@ -184,7 +184,7 @@ def _unbiased_interval(sample: Sample) -> Interval:
 
     if sample.moments is None or sample.moments.centred is None:
         problem = too_few(sample.n) if sample.n < 2 else "it needs the whole cloud in memory"
-        return Interval.missing(problem, sample.n, sample.d, groups=sample.n)
+        return Interval.missing(problem, sample.n, sample.d)
     return interval_of(sample.moments)
 
 

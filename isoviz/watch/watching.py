@@ -218,9 +218,10 @@ class Watch:
             near = get_close_matches(self.layer, modules, n=5, cutoff=0.3) or list(modules)[1:]
             raise InputError(f"layer '{self.layer}' is not in this model; for example: {listed(near)}", field="layer")
         for module in modules.values():  # from the outside in
-            if _is_a(module, "SentenceTransformer"):
+            kinds = [base.__name__ for base in type(module).__mro__]
+            if "SentenceTransformer" in kinds:
                 return module
-            if _is_a(module, "PreTrainedModel"):
+            if "PreTrainedModel" in kinds:
                 body = module.base_model
                 return body.get_encoder() if getattr(body.config, "is_encoder_decoder", False) else body
         raise InputError(f"found no encoder in {type(model).__name__}: name the module with layer=", field="layer")
@@ -301,10 +302,6 @@ class Watch:
 
 
 # One vector per text, from what the modules of a model return
-
-
-def _is_a(module: Any, name: str) -> bool:
-    return any(base.__name__ == name for base in type(module).__mro__)
 
 
 def _mask_of(args: tuple[Any, ...], given: Mapping[str, Any]) -> Any:

@@ -12,7 +12,7 @@ from reference_clouds import ORACLE_CLOUDS, spread_cloud
 from scipy.special import hyp1f1
 
 from isoviz.metrics import describe, epps_pulley
-from isoviz.metrics.gaussian import _exact_mean, _mean_over_directions, _null_cumulants, _null_mean, p_value
+from isoviz.metrics.gaussian import _null_cumulants, _null_mean, p_value
 
 
 def standardised(x):
@@ -71,15 +71,6 @@ def test_in_one_dimension_against_the_authors_package(seed, n, expected):
         np.exp(-((y[:, None] - y) ** 2) / 2).sum() / n - math.sqrt(2) * np.exp(-(y**2) / 4).sum() + n / math.sqrt(3)
     )
     assert epps_pulley(x) == pytest.approx(math.sqrt(2 * math.pi) * closed, rel=1e-10)
-
-
-@pytest.mark.parametrize("d", [2, 3, 10, 768])
-def test_kummers_function(d):
-    s = np.concatenate([np.linspace(0, 4 * d, 400), np.geomspace(1e-9, 400 * d, 400)])
-    expected = hyp1f1(0.5, d / 2, -s)
-    np.testing.assert_allclose(_exact_mean(d, s), expected, rtol=1e-12)
-    np.testing.assert_allclose(_mean_over_directions(d, s.max())(s), expected, rtol=1e-8)
-    np.testing.assert_allclose(_mean_over_directions(d, 4 * d)(s[:400]), expected[:400], rtol=1e-12)
 
 
 # The test

@@ -26,8 +26,8 @@ from numpy.typing import ArrayLike, NDArray
 from isoviz import __version__, vectors
 from isoviz.errors import InputError, shortened, unknown_name
 from isoviz.metrics.cloud import draw, is_tensor
+from isoviz.metrics.copies import nonzero_rows
 from isoviz.metrics.intervals import jackknife_error, student_quantile
-from isoviz.metrics.zeros import nonzero_rows
 from isoviz.readouts import retrieval, slices
 from isoviz.readouts.division import annotations_of
 from isoviz.readouts.image import Image
@@ -48,19 +48,7 @@ from isoviz.watch.drift.measures import (
 from isoviz.watch.drift.records import CANARY, Baseline, Check, Drift, Outcome, missing_notes
 from isoviz.watch.watching import as_rows
 
-__all__ = [
-    "LEVEL",
-    "MEASURES",
-    "Baseline",
-    "Check",
-    "Drift",
-    "Searches",
-    "baseline",
-    "check",
-    "missing_notes",
-    "read",
-    "searches_of",
-]
+__all__ = ["MEASURES", "Baseline", "Check", "Drift", "baseline", "check", "missing_notes", "read", "searches_of"]
 
 Searches = Mapping[str, tuple[float, float, float]]
 """nDCG@10, recall@10 and MRR of each query."""

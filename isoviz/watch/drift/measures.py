@@ -14,7 +14,7 @@ from isoviz.metrics.intervals import left_out
 from isoviz.metrics.moments import centre, eigenvalues, is_usable, unbiased_sums
 from isoviz.metrics.sample import Sample
 from isoviz.metrics.spectrum import effective_rank_of
-from isoviz.readouts.cosines import overlap
+from isoviz.readouts.cosines import NOISE, overlap
 from isoviz.readouts.image import Image
 from isoviz.statistics.paired_bootstrap import Jackknife
 from isoviz.watch.measures import measures_of
@@ -27,8 +27,6 @@ FEWEST: Final = GROUPS
 """Fewest rows of a set, and fewest pairs of rows with the same id."""
 SAME: Final = 0.999
 """Cosine of two vectors that differ by numerical noise: half precision and 8 bits stay above it."""
-NOISE: Final = 0.99
-"""Share of unrelated pairs below the noise floor."""
 
 SEARCHES: Final = ("ndcg10", "recall10", "mrr")
 """Means over queries of known relevance, of cosines."""

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, computed_fie
 from isoviz import input_validation
 from isoviz.errors import InputError, input_error, shortened
 from isoviz.formatting import number
-from isoviz.metrics import zeros
+from isoviz.metrics.copies import zeros_left_out
 from isoviz.readouts.slices import Slice
 from isoviz.watch.drift.measures import FEWEST, MEASURES
 
@@ -184,7 +184,7 @@ class Check(_Record):
         if unclear and not self.paired:
             unclear.append("rows are not paired; if the texts are the same, ids or row numbers make intervals shorter")
         sets = zip(("in the baseline, ", ""), self.n, self.zeros, strict=True)
-        left_out = [f"{where}{zeros.left_out(n, n - count)}" for where, n, count in sets if count]
+        left_out = [f"{where}{zeros_left_out(n, n - count)}" for where, n, count in sets if count]
         return [*left_out, *unclear, *missing_notes(self.missing)]
 
 
