@@ -200,10 +200,10 @@ def _pareto(figure: go.Figure, means: pd.DataFrame, metric: str, measure: Metric
     if not direction or len(means) < 3:
         return
     places = front(list(zip(direction * means["isotropy"], upwards * means["value"], strict=True)))
-    front = means.iloc[places]
+    best = means.iloc[places]
     figure.add_scatter(
-        x=front["isotropy"].tolist(),
-        y=front["value"].tolist(),
+        x=best["isotropy"].tolist(),
+        y=best["value"].tolist(),
         mode="lines",
         line={"color": MARK_LINE["color"], "width": 1.5, "dash": "dot"},
         name="Pareto front",

@@ -64,7 +64,8 @@ def isoscore_interval(points: Points, groups: ArrayLike | None = None, level: fl
     symmetric on the scale of the score, which gave coverage nearest to nominal in all our measurements. Share of 2000 intervals
     at 95 % that contained the target, over the spectra diag{10, 6, 4, 4, 1, …} and k⁻², d = 32 and 64, n = 64 and 256,
     unbiased: 0.944 to 0.957 (Gaussian), 0.932 to 0.946 (multivariate t with 5 degrees of freedom). For a perfectly
-    isotropic population coverage is too high, 0.993 to 0.999: the score is at its maximum and its first-order spread vanishes. The ends are not clamped.
+    isotropic population coverage is too high, 0.993 to 0.999: the score is at its maximum and its first-order spread vanishes.
+    The ends are not clamped.
 
     Args:
         points: (n, d).
