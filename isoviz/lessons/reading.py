@@ -133,10 +133,7 @@ class Lesson(_Part):
     @model_validator(mode="after")
     def _in_order(self) -> Lesson:
         """The states are valid, and texts and tests name only numbers of steps that have happened."""
-        try:
-            self.states()
-        except ValidationError as error:
-            raise ValueError(f"start or a move: {input_error(error, depth=3)}") from None
+        self.states()
         last = len(self.steps)
         texts = [(self.sentence, last), *((claim.says, last) for claim in self.claims)]
         tests = [(claim.holds, last) for claim in self.claims]
@@ -159,9 +156,13 @@ class Lesson(_Part):
         changes = [self.start, *(step.move for step in self.steps)]
         merged: dict[str, Any] = {}
         states = []
-        for change in changes:
+        for done, change in enumerate(changes):
             merged = merged | change
-            states.append(State.model_validate(merged))
+            try:
+                states.append(State.model_validate(merged))
+            except ValidationError as error:
+                place = f"steps.{done - 1}.move" if done else "start"
+                raise ValueError(f"{place}: {input_error(error, depth=3)}") from None
         return states
 
     def numbers(self) -> set[str]:
