@@ -63,7 +63,6 @@ class Composed(Method):
         self.state = state if len(state) else None
 
     def transform(self, reps: Representations, training: bool) -> Tensor:
-        """The transform of the one part that changes the classifier's input."""
         for part in self.parts:
             if changes_input(type(part)):
                 return part.transform(reps, training)
@@ -86,7 +85,6 @@ class Composed(Method):
             part.refresh(sample)
 
     def frozen_steps(self, rows: int) -> int:
-        """The steps of the one part that has a second stage."""
         return sum(part.frozen_steps(rows) for part in self.parts)
 
     def fit_frozen(self, frozen: Frozen) -> None:
