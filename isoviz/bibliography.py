@@ -1,4 +1,4 @@
-"""BibTeX entries by key, for tasks, model families, measures and transforms, from `bibliography.bib`. Methods define their own."""
+"""BibTeX entries by key, from `bibliography.bib`. A method or transform of another package brings its own."""
 
 from __future__ import annotations
 

@@ -239,6 +239,8 @@ def input_error(error: ValidationError, prefix: str = "", depth: int = 1) -> Inp
     message = message[:1].lower() + message[1:]
     if not name:  # of several fields together
         return InputError(message)
+    if first["type"] == "missing":
+        return InputError.at(name, message)
     return InputError.at(name, f"{message} (got {shortened(repr_of(first['input']))})")
 
 

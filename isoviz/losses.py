@@ -47,8 +47,7 @@ class Regularised(nn.Module):
             raise InputError.at("loss", f"{known} (got {name})")
         self.model, self.loss = model, loss  # the trainer replaces `model` in both by the wrapped one
         self.method = kind(kind.Params(**values))
-        shape: Any = SimpleNamespace(head_width=model.get_embedding_dimension(), num_layers=0)
-        self.method.attach(shape)
+        self.method.attach(SimpleNamespace())  # a penalty on a cloud reads nothing of a model
         self.method_state = self.method.state
         *before, last = model
         # a module's hook fires inside any wrapper of the model

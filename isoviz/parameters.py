@@ -42,7 +42,7 @@ def parameter(
     default: Any,
     *,
     label: str,
-    symbol: str,
+    symbol: str = "",
     help: str,
     source: str,
     sweep: tuple[Any, ...] = (),
@@ -61,7 +61,7 @@ def parameter(
     Args:
         default: the default value.
         label: plain words ("Strength").
-        symbol: the paper's symbol ("λ").
+        symbol: the paper's symbol ("λ"), if it has one.
         help: one or two sentences on its effect.
         source: paper, section or equation.
         sweep: values offered as a preset: the paper's search range, or other `suggested` ones.

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from isoviz import bibliography, methods, metrics, posthoc
+from isoviz import bibliography, metrics, posthoc
 from isoviz.formatting import sentence
 from isoviz.methods.protocol import Method
 from isoviz.metrics.protocol import CHANGES, Change, Metric
@@ -118,19 +118,9 @@ def unchanged_and_changed(metric: Metric) -> tuple[list[Change], list[Change]]:
 def bibtex_of(item: type[Method] | type[CataloguedTransform] | Metric) -> str:
     """Its BibTeX; empty if there is none."""
     if isinstance(item, Metric):
-        return _entries().get(item.paper.key, "").strip()
+        return bibliography.entries().get(item.paper.key, "")
     papers = [item.paper, *getattr(item, "variants", {}).values()]
     return "\n\n".join(paper.bibtex.strip() for paper in papers if paper)
-
-
-def _entries() -> dict[str, str]:
-    """BibTeX by key. A measure may come from a method's paper, whose entry the method defines."""
-    entries = dict(bibliography.entries())
-    papers = [method.paper for method in methods.catalogue().values()]
-    papers += [kind.paper for kind in posthoc.catalogue().values()]
-    for paper in papers:
-        entries |= bibliography.parse(paper.bibtex) if paper else {}
-    return entries
 
 
 # -------------------------------------------------------------------------------------------------------- glossary

@@ -90,7 +90,7 @@ def draw(key: str) -> None:
         if ruler is not None:
             spoken.markdown(f"Their cosine: {wording.plain(ruler.read(between).sentence)}")
     found = ruler and (ruler.hits or ruler.related)
-    if found and found.threshold and found.threshold.recommended is not False:
+    if found and found.threshold and found.threshold.recommended:
         marks[figures.THRESHOLD] = found.threshold.cosine
     if near is not None:
         answers = (*answers, near.sentence(marks.get(figures.THRESHOLD, cosine)))

@@ -16,7 +16,7 @@ from dashboard.shared.explanations import Explanation
 from isoviz.formatting import decimals
 from isoviz.metrics.protocol import Metric
 from isoviz.runs.naming import setting
-from isoviz.statistics import mean_sd, pareto
+from isoviz.statistics import front, mean_sd
 from isoviz.tasks.metrics import METRICS
 
 TRADEOFF = Explanation(
@@ -189,11 +189,11 @@ def _pareto(figure: go.Figure, means: pd.DataFrame, metric: str, measure: Metric
     direction = measures.towards_isotropy(measure)
     if not direction or len(means) < 3:
         return
-    places = pareto.front(list(zip(direction * means["isotropy"], upwards * means["value"], strict=True)))
-    front = means.iloc[places]
+    places = front(list(zip(direction * means["isotropy"], upwards * means["value"], strict=True)))
+    best = means.iloc[places]
     figure.add_scatter(
-        x=front["isotropy"].tolist(),
-        y=front["value"].tolist(),
+        x=best["isotropy"].tolist(),
+        y=best["value"].tolist(),
         mode="lines",
         line={"color": MARK_LINE["color"], "width": 1.5, "dash": "dot"},
         name="Pareto front",

@@ -10,7 +10,7 @@ from typing import Annotated
 from isoviz.commands import page
 from isoviz.errors import InputError
 from isoviz.lessons import checking
-from isoviz.lessons.reading import FaultyLessonError, read
+from isoviz.lessons.reading import read
 from isoviz.operations.operation import argument
 
 
@@ -41,6 +41,6 @@ def _check(names: Sequence[str]) -> int:
 def _problems(path: Path) -> list[str]:
     try:
         lesson = read(path)
-    except FaultyLessonError as error:
-        return error.problems
+    except InputError as error:
+        return [str(error)]
     return [f"{path.name}: {problem}" for problem in checking.problems(lesson)]

@@ -19,7 +19,7 @@ from isoviz.formatting import fixed
 from isoviz.metrics.cloud import blocks
 from isoviz.operations.operation import argument
 from isoviz.operations.transform import TransformRequest, fit, rows_of_block
-from isoviz.posthoc.groups import Groups
+from isoviz.posthoc.protocol import Groups
 from isoviz.tables import arrays
 
 

@@ -20,24 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from isoviz.cosines.hits import measure_hits
 from isoviz.cosines.pairs import FEWEST_RELATED, FEWEST_ROWS, Matrix, checked, pairs_of, relation_of
-from isoviz.cosines.records import Hits, Level, Reading, Related, Ruler, Threshold, Variant
+from isoviz.cosines.records import Reading, Ruler, Variant
 from isoviz.cosines.related import measure_related, measure_variants
 from isoviz.errors import InputError
-from isoviz.metrics.zeros import left_out
+from isoviz.metrics.copies import zeros_left_out
 
-__all__ = [
-    "LEVELS",
-    "MOST_ROWS",
-    "SIX_LINES",
-    "Hits",
-    "Level",
-    "Reading",
-    "Related",
-    "Ruler",
-    "Threshold",
-    "Variant",
-    "ruler",
-]
+__all__ = ["LEVELS", "MOST_ROWS", "SIX_LINES", "Reading", "Ruler", "Variant", "ruler"]
 
 MOST_ROWS: Final = 3_000
 """Most rows (of each side) of which all pairs are compared; of more, this many are drawn."""
@@ -140,7 +128,7 @@ def ruler(
         sampled=compared.sampled,
         corpus=hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()[:32],
         protocol=f"{how}{drawn}, {'known relations left out, ' if compared.related.any() else ''}cosine of the vectors as they are"
-        + (f"; {zeros}" if (zeros := left_out(total, len(x))) else ""),
+        + (f"; {zeros}" if (zeros := zeros_left_out(total, len(x))) else ""),
         floor=[floor.level(share_below) for share_below in LEVELS],
         cosine=np.quantile(floor.unrelated, curve).tolist(),
         percentile=curve.tolist(),

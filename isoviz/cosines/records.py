@@ -36,7 +36,7 @@ class Threshold(_Record):
     Attributes:
         precision: of the pairs above it, the share that is related, with its 95 % interval.
         recall: of the related pairs, the share above it.
-        recommended: the interval spans at most `WIDEST`; None in rulers made before.
+        recommended: the interval spans at most `WIDEST`.
         lost, avoided: of a search, the shares of right and of wrong best hits below it, each with its 95 % interval.
     """
 
@@ -45,16 +45,14 @@ class Threshold(_Record):
     low: float
     high: float
     recall: float
-    recommended: bool | None = None
+    recommended: bool
     lost: Share | None = None
     avoided: Share | None = None
 
     def unsupported(self, wanted: float, what: str) -> str:
         """Why it is not recommended; empty if it is."""
         width = f"its precision may be anything from {100 * self.low:.0f} to {100 * self.high:.0f} %"
-        return f"These {what} cannot support a threshold for {100 * wanted:.3g} %: {width}." * (
-            self.recommended is False
-        )
+        return f"These {what} cannot support a threshold for {100 * wanted:.3g} %: {width}." * (not self.recommended)
 
 
 class Related(_Record):
@@ -72,7 +70,7 @@ class Related(_Record):
         wanted: that precision.
         quantiles: of the related pairs' cosines, at the ruler's `percentile`.
         alignment: mean squared distance of related pairs on the unit sphere (Wang & Isola 2020), with its 95 % interval, which counts
-            rows; None in rulers made before.
+            rows.
     """
 
     pairs: int
@@ -85,8 +83,8 @@ class Related(_Record):
     error: tuple[float, float, float]
     threshold: Threshold | None
     wanted: float
+    alignment: tuple[float, float, float]
     quantiles: list[float] = Field(default_factory=list)
-    alignment: tuple[float, float, float] | None = None
 
     @property
     def advice(self) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.metrics.cloud import draw
-from isoviz.readouts.comparable import comparable_rows
+from isoviz.metrics.copies import comparable_rows
 from isoviz.readouts.image import MOST_PAIRED, Image
 from isoviz.statistics import intervals
 from isoviz.statistics.intervals import Interval
@@ -112,7 +112,7 @@ def document(views: Views, pooling: Pooling) -> dict[str, Any]:
 
 def retention(clouds: Sequence[NDArray[Any]]) -> Retention | None:
     """The neighbours that layers keep, of clouds (n, d) of the same rows in layer order; None for fewer than 2 layers or 20 rows
-    that differ in the last layer (`isoviz.readouts.comparable`).
+    that differ in the last layer (`isoviz.metrics.copies`).
 
     Jiang et al. (2026, arXiv:2605.12714) call local retention of nearest neighbours over layers a Neighborhood Retention Score. Ten
     neighbours by cosine and the mean over rows are this project's, as is the choice of a layer: they rank models and prune layers

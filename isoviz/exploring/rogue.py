@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.metrics.cloud import draw, resolution
+from isoviz.metrics.copies import comparable_rows
 from isoviz.metrics.dimensions import dead_dimensions, outliers_of
 from isoviz.readouts import cosines
-from isoviz.readouts.comparable import comparable_rows
 from isoviz.readouts.image import Image
 from isoviz.statistics import paired_bootstrap
 from isoviz.statistics.paired_bootstrap import Difference

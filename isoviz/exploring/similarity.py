@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.metrics.cloud import draw
+from isoviz.metrics.copies import comparable_rows
 from isoviz.metrics.moments import centre
-from isoviz.readouts.comparable import comparable_rows
 from isoviz.readouts.cosines import overlap
 from isoviz.readouts.image import Image
 

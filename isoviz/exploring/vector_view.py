@@ -14,8 +14,8 @@ from isoviz.exploring import measuring, points, shrinkage
 from isoviz.exploring.request import FORMAT, ViewRequest
 from isoviz.exploring.results import STORE, array_name
 from isoviz.exploring.user_sets import POOLING, VECTORS, load_set, rows_of
-from isoviz.metrics import zeros
 from isoviz.metrics.cloud import blocks, draw
+from isoviz.metrics.copies import nonzero_rows, zeros_left_out
 from isoviz.metrics.protocol import COSTS, QUICK
 from isoviz.metrics.record import Reading
 from isoviz.models.profile import measure
@@ -45,7 +45,7 @@ def compute(
     record = measure(cloud, name=POOLING, seed=request.seed, costs=QUICK)
     record = record.model_copy(update={"layer": 0, "pooling": POOLING})
     tell(30, 100, "drawing up figures")
-    kept = zeros.nonzero_rows(cloud)
+    kept = nonzero_rows(cloud)
     map_rows = kept[draw(len(kept), min(MAP_POINTS, measuring.CLOUD_BYTES // (2 * vector_set.d)), request.seed)]
     figure_rows = map_rows[draw(len(map_rows), measuring.CLOUD_POINTS, request.seed)]
     some = _picked(cloud, figure_rows)
@@ -118,7 +118,7 @@ def _warnings(n: int, kept: NDArray[np.int64], in_figures: int, on_map: int) -> 
     warnings = []
     if len(kept) < n:
         first = int(np.setdiff1d(np.arange(n), kept)[0]) + 1
-        warnings.append(f"{zeros.left_out(n, len(kept))} (the first is row {first})")
+        warnings.append(f"{zeros_left_out(n, len(kept))} (the first is row {first})")
     if in_figures < len(kept):
         warnings.append(
             f"the figures use {in_figures:,} of {len(kept):,} vectors and the map up to {on_map:,}, drawn at random with seed 0; the "

@@ -9,16 +9,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 from importlib.resources import files
-from itertools import islice
 from pathlib import Path
 
+from isoviz.errors import InputError
 from isoviz.home import home
-from isoviz.lessons.reading import FaultyLessonError, Lesson, parse, read
+from isoviz.lessons.reading import Lesson, parse, read
 
 __all__ = ["Lesson", "catalogue", "custom", "on_this_server", "with_custom"]
-
-MOST_CUSTOM = 50
-"""Maximum number of files read from the user's folder."""
 
 
 @functools.cache
@@ -33,11 +30,11 @@ def custom(folder: Path) -> tuple[list[Lesson], list[str]]:
     """The lessons in a folder's TOML files, sorted by `order` and file name, and the problems in the files that were
     skipped."""
     lessons, problems = [], []
-    for path in islice(sorted(folder.glob("*.toml")), MOST_CUSTOM):
+    for path in sorted(folder.glob("*.toml")):
         try:
             lessons.append(read(path))
-        except FaultyLessonError as error:
-            problems += error.problems
+        except InputError as error:
+            problems.append(str(error))
     return sorted(lessons, key=lambda lesson: lesson.order), problems
 
 

@@ -26,12 +26,8 @@ Cloud = NDArray[np.float64]
 
 def problems(lesson: Lesson, seeds: Sequence[int] = SEEDS) -> list[str]:
     """One sentence for each failure in a lesson; empty if everything holds for every seed."""
-    sentences: dict[str, None] = {}
-    for seed in seeds:
-        at = [numbers(state, seed, lesson.numbers()) for state in lesson.states()]
-        for sentence in _problems(lesson, at):
-            sentences.setdefault(sentence)
-    return list(sentences)
+    drawn = ([numbers(state, seed, lesson.numbers()) for state in lesson.states()] for seed in seeds)
+    return list(dict.fromkeys(sentence for at in drawn for sentence in _problems(lesson, at)))
 
 
 def _problems(lesson: Lesson, at: list[dict[str, float]]) -> list[str]:

@@ -26,19 +26,15 @@ _SIGNS: Final[dict[type[ast.AST], str]] = {
 }  # fmt: skip
 
 
-class MalformedError(ValueError):
-    """An invalid expression; the message is one sentence."""
-
-
 def parse_claim(text: str) -> list[Any]:
     """Parse `a < b`, `a > b` or a chain such as `0.4 < isoscore@2 < 0.8` into a list of comparisons that must all hold.
 
     Raises:
-        MalformedError: the text is not a comparison of expressions.
+        ValueError: the text is not a comparison of expressions.
     """
     claim = _parsed(text) if set("<>") & set(text) else None
     if not isinstance(claim, ast.Compare) or not all(type(sign) in _SIGNS for sign in claim.ops):
-        raise MalformedError(f"a claim compares values with < or >, got “{text}”")
+        raise ValueError(f"a claim compares values with < or >, got “{text}”")
     values = [_tree(side) for side in (claim.left, *claim.comparators)]
     signs = [_SIGNS[type(sign)] for sign in claim.ops]
     return [[sign, left, right] for sign, left, right in zip(signs, values[:-1], values[1:], strict=True)]
@@ -68,8 +64,8 @@ def _tree(node: ast.expr) -> Tree:
     raise _unreadable(ast.unparse(node))
 
 
-def _unreadable(text: str) -> MalformedError:
-    return MalformedError(f"cannot read “{text.strip()}”; allowed are numbers, name@step, + - * / and abs( )")
+def _unreadable(text: str) -> ValueError:
+    return ValueError(f"cannot read “{text.strip()}”; allowed are numbers, name@step, + - * / and abs( )")
 
 
 def references(tree: Tree) -> Iterator[tuple[str, int]]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from isoviz.errors import InputError
-from isoviz.lessons.expressions import MalformedError, parse_claim, references
+from isoviz.errors import InputError, input_error
+from isoviz.lessons.expressions import parse_claim, references
 from isoviz.lessons.state import State
 
 NUMBERS = (
@@ -31,11 +30,7 @@ _REFERENCE = re.compile(r"(?:true\.)?[a-z][a-z0-9_]*@\d+")
 
 
 def _checked_claim(text: str) -> str:
-    try:
-        named = list(references(parse_claim(text)))
-    except MalformedError as error:
-        raise ValueError(str(error)) from None
-    for name, _ in named:
+    for name, _ in references(parse_claim(text)):
         _known_number(name.removeprefix(TRUE))
     return text
 
@@ -56,20 +51,6 @@ Text = Annotated[str, Field(min_length=1)]
 Number = Annotated[str, AfterValidator(_known_number)]
 Test = Annotated[Text, AfterValidator(_checked_claim)]
 """A comparison of numbers in the language of `isoviz.lessons.expressions`."""
-Place = tuple[str | int, ...]
-"""A field, by the keys and indices that lead to it."""
-
-
-class FaultyLessonError(InputError):
-    """An invalid lesson file.
-
-    Args:
-        problems: one line each, with file, field and problem.
-    """
-
-    def __init__(self, problems: list[str]) -> None:
-        super().__init__(" ".join(problems))
-        self.problems = problems
 
 
 class _Part(BaseModel):
@@ -149,14 +130,39 @@ class Lesson(_Part):
     sentence: Text
     claims: Annotated[tuple[Claim, ...], Field(min_length=1, max_length=6)]
 
+    @model_validator(mode="after")
+    def _in_order(self) -> Lesson:
+        """The states are valid, and texts and tests name only numbers of steps that have happened."""
+        self.states()
+        last = len(self.steps)
+        texts = [(self.sentence, last), *((claim.says, last) for claim in self.claims)]
+        tests = [(claim.holds, last) for claim in self.claims]
+        for done, step in enumerate(self.steps):
+            texts += [(step.text, done), (step.question, done), (step.answer, done + 1)]
+            tests += [(option.when, done + 1) for option in getattr(step.guess, "options", ())]
+        named = [(name, at, most) for test, most in tests for name, at in references(parse_claim(test))]
+        for text, most in texts:
+            for piece in _PLACE.findall(text):
+                name, _, at = piece.rpartition("@")
+                if not _REFERENCE.fullmatch(piece) or name.removeprefix(TRUE) not in NUMBERS:
+                    raise ValueError(f"{{{piece}}} is not a number; write {{name@step}}, such as {{isoscore@1}}")
+                named.append((name, int(at), most))
+        if late := [f"{name}@{at}" for name, at, most in named if at > most]:
+            raise ValueError(f"{late[0]}: that step has not happened yet where it is named")
+        return self
+
     def states(self) -> list[State]:
         """The state at the start and after each step."""
         changes = [self.start, *(step.move for step in self.steps)]
         merged: dict[str, Any] = {}
         states = []
-        for change in changes:
+        for done, change in enumerate(changes):
             merged = merged | change
-            states.append(State.model_validate(merged))
+            try:
+                states.append(State.model_validate(merged))
+            except ValidationError as error:
+                place = f"steps.{done - 1}.move" if done else "start"
+                raise ValueError(f"{place}: {input_error(error, depth=3)}") from None
         return states
 
     def numbers(self) -> set[str]:
@@ -180,96 +186,21 @@ class Lesson(_Part):
 
 
 def read(path: Path) -> Lesson:
-    """Read a lesson from a file; `FaultyLessonError` lists the problems."""
+    """Read a lesson from a file; raises like `parse`."""
     try:
         if path.stat().st_size > LARGEST:
-            raise FaultyLessonError([f"{path.name}: too large for a lesson (at most {LARGEST:,} bytes)"])
+            raise InputError(f"{path.name}: too large for a lesson (at most {LARGEST:,} bytes)")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise FaultyLessonError([f"{path.name}: cannot be read ({error})"]) from None
+        raise InputError(f"{path.name}: cannot be read ({error})") from None
     return parse(text, path.name)
 
 
 def parse(text: str, name: str) -> Lesson:
-    """Read a lesson from text; each problem starts with `name`.
-
-    Raises:
-        FaultyLessonError: lists all problems.
-    """
+    """Read a lesson from text. Raises `InputError`, which begins with `name` and has the first problem and its field."""
     try:
-        values = tomllib.loads(text)
+        return Lesson.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        raise FaultyLessonError([f"{name}: {error}"]) from None
-    try:
-        lesson = Lesson.model_validate(values)
+        raise InputError(f"{name}: {error}") from None
     except ValidationError as error:
-        details = error.errors()
-        raise FaultyLessonError([_line(name, one["loc"], _problem_text(one)) for one in details]) from None
-    if problems := _problems_together(lesson):
-        raise FaultyLessonError([_line(name, place, problem) for place, problem in problems])
-    return lesson
-
-
-def _problems_together(lesson: Lesson) -> list[tuple[Place, str]]:
-    """Problems across fields: invalid merged states, and numbers of steps that do not exist or have not happened."""
-    problems: list[tuple[Place, str]] = []
-    merged: dict[str, Any] = {}
-    places: list[Place] = [("start",), *(("steps", k, "move") for k in range(len(lesson.steps)))]
-    for place, change in zip(places, [lesson.start, *(step.move for step in lesson.steps)], strict=True):
-        try:
-            State.model_validate(merged | change)
-            merged |= change
-        except ValidationError as error:
-            problems += [((*place, *detail["loc"]), _problem_text(detail)) for detail in error.errors()]
-    last = len(lesson.steps)
-    # place, text or references, and the last step whose numbers it may name
-    texts: list[tuple[Place, str, int]] = [(("sentence",), lesson.sentence, last)]
-    named: list[tuple[Place, Iterable[tuple[str, int]], int]] = []
-    for k, step in enumerate(lesson.steps):
-        texts += [(("steps", k, "text"), step.text, k), (("steps", k, "question"), step.question, k)]
-        texts.append((("steps", k, "answer"), step.answer, k + 1))
-        if isinstance(step.guess, NumberGuess):
-            continue
-        for j, option in enumerate(step.guess.options):
-            named.append((("steps", k, "guess", "options", j, "when"), references(parse_claim(option.when)), k + 1))
-    for j, claim in enumerate(lesson.claims):
-        texts.append((("claims", j, "says"), claim.says, last))
-        named.append((("claims", j, "holds"), references(parse_claim(claim.holds)), last))
-    for place, text, limit in texts:
-        for piece in _PLACE.findall(text):
-            name, _, at = piece.rpartition("@")
-            if not _REFERENCE.fullmatch(piece) or name.removeprefix(TRUE) not in NUMBERS:
-                problems.append((place, f"{{{piece}}} is not a number; write {{name@step}}, such as {{isoscore@1}}"))
-            else:
-                named.append((place, [(name, int(at))], limit))
-    for place, refs, limit in named:
-        why = "step {} has not happened yet" if place[0] == "steps" else f"the lesson has only {last} steps"
-        problems += [(place, f"{name}@{at}: {why.format(at)}") for name, at in refs if at > limit]
-    return problems
-
-
-# ---------------------------------------------------------------------------------------------------- words
-
-
-def _problem_text(error: Any) -> str:
-    kind = error["type"]
-    if kind == "missing":
-        return "is missing"
-    if kind == "extra_forbidden":
-        return "is not a known field; check its spelling"
-    text = str(error["msg"]).removeprefix("Value error, ")
-    if kind.startswith(("int_", "float_", "string_", "literal_", "greater", "less", "bool_")):
-        text += f", got {error['input']!r}"
-    return text[:1].lower() + text[1:]
-
-
-def _line(name: str, place: Place, problem: str) -> str:
-    # pydantic's location includes the kind of guess
-    return f"{name}: {_named([part for part in place if part not in ('number', 'choice')])}: {problem}"
-
-
-def _named(keys: list[Any]) -> str:
-    out = ""
-    for key in keys:
-        out += f" {key + 1}" if isinstance(key, int) else f"{'.' if out else ''}{key}"
-    return out or "the file"
+        raise InputError(f"{name}: {input_error(error, depth=6)}") from None

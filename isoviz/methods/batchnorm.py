@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from isoviz.bibliography import entries
 from isoviz.methods.protocol import Method, Paper, Params, Representations, parameter
 
 if TYPE_CHECKING:
@@ -14,20 +15,8 @@ if TYPE_CHECKING:
 EPS = 1e-5
 """Added to the variance under the root, so no dimension is scaled up by more than 1/√EPS, about 316."""
 
-BIBTEX = """\
-@inproceedings{ioffe2015batch,
-  title={Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate Shift},
-  author={Ioffe, Sergey and Szegedy, Christian},
-  booktitle={Proceedings of the 32nd International Conference on Machine Learning},
-  pages={448--456},
-  year={2015}
-}
-"""
-
 
 class BatchNormParams(Params):
-    """Parameters of batch normalisation."""
-
     momentum: float = parameter(
         0.05,
         label="Weight of the new batch",
@@ -40,7 +29,6 @@ class BatchNormParams(Params):
     statistics: Literal["batch", "moving"] = parameter(
         "batch",
         label="Statistics in training",
-        symbol="",
         help=(
             "batch: each batch's own statistics, with gradient, as usual. moving: the moving statistics as constants, as in "
             "IsoBN."
@@ -50,7 +38,6 @@ class BatchNormParams(Params):
     bias_correction: bool = parameter(
         True,
         label="Bias correction",
-        symbol="",
         help="Divide the moving statistics by 1 − (1 − m)^t at step t. When off, they start from mean 0 and variance 1.",
         source="our correction for the first steps; off: the behaviour of framework layers",
     )
@@ -63,7 +50,7 @@ class BatchNorm(Method):
     title = "Batch normalisation"
     summary = "Gives every dimension mean 0 and variance 1 before the classifier, regardless of correlations."
     equation = r"\hat h_i = \frac{h_i - \mu_i}{\sqrt{\sigma_i^2 + 10^{-5}}}"
-    paper = Paper("Ioffe & Szegedy 2015", BIBTEX)
+    paper = Paper("Ioffe & Szegedy 2015", entries()["ioffe2015batch"])
     Params = BatchNormParams
     params: BatchNormParams
     effects = {"mean_cosine": "down"}

@@ -63,35 +63,28 @@ class Composed(Method):
         self.state = state if len(state) else None
 
     def transform(self, reps: Representations, training: bool) -> Tensor:
-        """The transform of the one part that changes the classifier's input."""
         for part in self.parts:
             if changes_input(type(part)):
                 return part.transform(reps, training)
         return reps.pooled
 
     def penalties(self, reps: Representations) -> dict[str, Tensor]:
-        """All parts' terms."""
         return {name: term for part in self.parts for name, term in part.penalties(reps).items()}
 
     def reads_tokens(self) -> bool:
-        """Whether any part does."""
         return any(part.reads_tokens() for part in self.parts)
 
     def regularises_output(self) -> bool:
-        """Whether any part does."""
         return any(part.regularises_output() for part in self.parts)
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """All parts' parameter groups."""
         return [group for part in self.parts for group in part.parameter_groups()]
 
     def refresh(self, sample: TrainingSample) -> None:
-        """Refresh every part."""
         for part in self.parts:
             part.refresh(sample)
 
     def frozen_steps(self, rows: int) -> int:
-        """The steps of the one part that has a second stage."""
         return sum(part.frozen_steps(rows) for part in self.parts)
 
     def fit_frozen(self, frozen: Frozen) -> None:
@@ -110,7 +103,7 @@ def compose(parts: Sequence[type[Method]]) -> type[Composed]:
     if reason := why_not(parts):
         raise InputError(f"method: {reason}", field="method")
     fields = {
-        f"{part.slug}.{name}": (field.annotation, _labelled(field, part, parts))
+        f"{part.slug}.{name}": (field.annotation, _labelled(field, part))
         for part in parts
         for name, field in part.Params.model_fields.items()
     }
@@ -178,17 +171,10 @@ def _renamed(error: InputError, slug: str) -> InputError:
     return type(error)(str(error), field=field, advice=error.advice)
 
 
-def _labelled(field: Any, part: type[Method], parts: Sequence[type[Method]]) -> Any:
-    """The field as the combination shows it: with its method's title, also in the symbol where two parts share one."""
+def _labelled(field: Any, part: type[Method]) -> Any:
+    """The field as the combination shows it: with its method's title."""
     labelled = copy(field)
-    extra = dict(parameters.extra(field))
-    symbol = extra.get("symbol")
-    shared = sum(
-        symbol in [parameters.extra(sibling).get("symbol") for sibling in method.Params.model_fields.values()]
-        for method in parts
-    )
-    extra["symbol"] = f"{symbol} of {part.title}" if symbol and shared > 1 else symbol
-    extra["leading"] = field is next(iter(part.Params.model_fields.values()))
-    labelled.json_schema_extra = extra
+    leading = field is next(iter(part.Params.model_fields.values()))
+    labelled.json_schema_extra = {**parameters.extra(field), "leading": leading}
     labelled.title = f"{part.title}: {str(field.title)[:1].lower()}{str(field.title)[1:]}"
     return labelled

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from isoviz.bibliography import entries
 from isoviz.methods.protocol import Method, Paper, Params, Representations, parameter
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-BIBTEX = """\
-@inproceedings{gao2019representation,
-  title={Representation Degeneration Problem in Training Natural Language Generation Models},
-  author={Gao, Jun and He, Di and Tan, Xu and Qin, Tao and Wang, Liwei and Liu, Tie-Yan},
-  booktitle={International Conference on Learning Representations},
-  year={2019}
-}
-"""
-
 
 class CosRegParams(Params):
-    """Parameters of CosReg."""
-
     lam: float = parameter(
         1.0,
         label="Strength",
@@ -35,7 +25,6 @@ class CosRegParams(Params):
     on: Literal["tokens", "output"] = parameter(
         "tokens",
         label="Applied to",
-        symbol="",
         help="tokens: the batch's token vectors in the last layer. output: the rows of the output layer's weight.",
         source="tokens: I-STAR; output: isotropy calibration, section 3",
     )
@@ -48,7 +37,7 @@ class CosReg(Method):
     title = "CosReg"
     summary = "Pushes the mean cosine between vectors down (or up), which moves the cloud's mean rather than changing its shape."
     equation = r"L = L_{\mathrm{task}} + \frac{\lambda}{M^2} \sum_{i \ne j} \hat x_i^\top \hat x_j"
-    paper = Paper("Gao et al. 2019", BIBTEX)
+    paper = Paper("Gao et al. 2019", entries()["gao2019representation"])
     Params = CosRegParams
     params: CosRegParams
     effects = {"mean_cosine": "against λ"}

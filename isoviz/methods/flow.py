@@ -11,21 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from isoviz.bibliography import entries
 from isoviz.methods.protocol import Method, Paper, Params, Representations, parameter
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from isoviz.models.hooks import HookedModel
-
-BIBTEX = """\
-@inproceedings{li2020sentence,
-  title={On the Sentence Embeddings from Pre-trained Language Models},
-  author={Li, Bohan and Zhou, Hao and He, Junxian and Wang, Mingxuan and Yang, Yiming and Li, Lei},
-  booktitle={Conference on Empirical Methods in Natural Language Processing},
-  year={2020}
-}
-"""
 
 NOISE = 1e-3
 """Standard deviation of the noise added to the vectors in the likelihood, as a share of the first batch's root-mean-square
@@ -34,8 +26,6 @@ stretch it until it overflows. Dimensions narrower than this count as constant, 
 
 
 class FlowParams(Params):
-    """Parameters of Flow."""
-
     weight: float = parameter(
         1.0,
         label="Likelihood weight",
@@ -72,7 +62,6 @@ class FlowParams(Params):
     hidden: int = parameter(
         32,
         label="Coupling width",
-        symbol="",
         help="Hidden units of the small network in each coupling.",
         source="BERT-flow's code",
         ge=1,
@@ -173,6 +162,8 @@ def gaussianise(
     Returns:
         (B, h) and a scalar; with additive couplings the determinant is the same at every point.
     """
+    import torch
+
     log_det = points.new_zeros(())
     split_off: list[Tensor] = []
     for number, step in enumerate(steps):
@@ -188,7 +179,7 @@ def gaussianise(
         if step.split:
             split_off.append(points[:, step.width - step.split :])
             points = points[:, : step.width - step.split]
-    return _cat([points, *reversed(split_off)]), log_det
+    return torch.cat([points, *reversed(split_off)], dim=1), log_det
 
 
 def bits_per_dimension(gaussian: Tensor, log_det: Tensor) -> Tensor:
@@ -215,13 +206,14 @@ def _triangles(lu: Tensor) -> tuple[Tensor, Tensor]:
 
 def _couple(parameters: Mapping[str, Tensor], step: Step, points: Tensor) -> Tensor:
     """Shift one half by a function of the other."""
+    import torch
     from torch.nn.functional import linear, relu
 
     first, second = points[:, : step.first], points[:, step.first :]
     hidden = relu(linear(second if step.flipped else first, parameters["weight1"], parameters["bias1"]))
     hidden = relu(linear(hidden, parameters["weight2"], parameters["bias2"]))
     shift = linear(hidden, parameters["weight3"], parameters["bias3"])
-    return _cat([first + shift, second] if step.flipped else [first, second + shift])
+    return torch.cat([first + shift, second] if step.flipped else [first, second + shift], dim=1)
 
 
 def _start_actnorm(parameters: Mapping[str, Tensor], points: Tensor, typical_std: Tensor) -> None:
@@ -231,12 +223,6 @@ def _start_actnorm(parameters: Mapping[str, Tensor], points: Tensor, typical_std
     parameters["shift"].copy_(-mean)
     # scale a constant dimension like the others: dividing by a floor would stretch it again in each step
     parameters["log_scale"].copy_(-torch.where(std > NOISE * typical_std, std, typical_std).log())
-
-
-def _cat(parts: list[Tensor]) -> Tensor:
-    import torch
-
-    return torch.cat(parts, dim=1)
 
 
 class Flow(Method):
@@ -249,7 +235,7 @@ class Flow(Method):
         r"z = f^{-1}(h),\quad L_{\mathrm{flow}} = -\frac{1}{d \ln 2}"
         r"\left[\log \mathcal N(z; 0, I) + \log\left|\det \frac{\partial f^{-1}}{\partial h}\right|\right]"
     )
-    paper = Paper("Li et al. 2020", BIBTEX)
+    paper = Paper("Li et al. 2020", entries()["li2020sentence"])
     Params = FlowParams
     params: FlowParams
     effects = {"isoscore": "up"}

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from isoviz.bibliography import entries
 from isoviz.methods.protocol import CloudParams, CloudPenalty, Paper, parameter
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-BIBTEX = """\
-@inproceedings{zhang2017learning,
-  title={Learning Spread-out Local Feature Descriptors},
-  author={Zhang, Xu and Yu, Felix X. and Kumar, Sanjiv and Chang, Shih-Fu},
-  booktitle={IEEE International Conference on Computer Vision},
-  year={2017}
-}
-"""
-
 
 class GORParams(CloudParams):
-    """Parameters of GOR."""
-
     lam: float = parameter(
         0.01,
         label="Strength",
@@ -36,7 +26,6 @@ class GORParams(CloudParams):
     form: Literal["zhang2017", "embeddinggemma"] = parameter(
         "zhang2017",
         label="Form",
-        symbol="",
         help=(
             "zhang2017: the squared mean cosine, plus the mean squared cosine as far as it exceeds 1/d, its value for uniform "
             "directions. embeddinggemma: the mean squared cosine alone, without that floor."
@@ -55,7 +44,7 @@ class GOR(CloudPenalty):
         r"L = L_{\mathrm{task}} + \lambda \Bigl[M_1^2 + \max\bigl(0,\, M_2 - \tfrac{1}{d}\bigr)\Bigr],\quad"
         r" M_k = \frac{1}{n(n-1)} \sum_{i \ne j} \bigl(\hat x_i^\top \hat x_j\bigr)^k"
     )
-    paper = Paper("Zhang et al. 2017", BIBTEX)
+    paper = Paper("Zhang et al. 2017", entries()["zhang2017learning"])
     Params = GORParams
     params: GORParams
     effects = {"penalty": "down"}
@@ -84,17 +73,13 @@ def cosine_moments(points: Tensor) -> tuple[Tensor, Tensor]:
     From the sum of the directions and the smaller of the n × n and d × d products of their matrix. A point without a direction
     (shorter than 1e-12) has cosine 0 with every other. Zero for fewer than two points.
     """
-    import torch
-
     from isoviz.metrics.cloud import sum_dtype
+    from isoviz.metrics.penalties import unit_rows
 
     n, d = points.shape
     if n < 2:
         return points.sum() * 0.0, points.sum() * 0.0
-    wide = sum_dtype(points.device)
-    lengths = torch.linalg.vector_norm(points, dim=1, keepdim=True)
-    # where() after the division keeps a zero point's gradient finite
-    unit = points * torch.where(lengths > 1e-12, 1 / lengths.clamp_min(1e-12), 0.0)
+    wide, unit = sum_dtype(points.device), unit_rows(points)
     squares = unit.square().sum(dim=1, dtype=wide)
     total = unit.sum(dim=0, dtype=wide)
     product = unit @ unit.T if n <= d else unit.T @ unit

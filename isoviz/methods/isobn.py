@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from isoviz.bibliography import entries
 from isoviz.methods.protocol import Method, Paper, Params, Representations, parameter
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from isoviz.models.hooks import HookedModel
-
-BIBTEX = """\
-@article{zhou2021isobn,
-  title={IsoBN: Fine-Tuning BERT with Isotropic Batch Normalization},
-  author={Zhou, Wenxuan and Lin, Bill Yuchen and Ren, Xiang},
-  journal={Proceedings of the AAAI Conference on Artificial Intelligence},
-  volume={35},
-  number={16},
-  pages={14621--14629},
-  year={2021}
-}
-"""
-
 
 SCALE = (
     r"\bar\theta = \theta \sqrt{\frac{\sum_i \sigma_i^2}{\sum_i \sigma_i^2 \theta_i^2}},\quad "
@@ -32,8 +20,6 @@ SCALE = (
 
 
 class IsoBNParams(Params):
-    """Parameters of IsoBN."""
-
     beta: float = parameter(
         0.5,
         label="Strength",
@@ -66,7 +52,6 @@ class IsoBNParams(Params):
     form: Literal["paper", "code"] = parameter(
         "paper",
         label="Form",
-        symbol="",
         help=(
             "paper: γ sums ρ²; one moving covariance with bias correction. code, as in the authors' program: γ averages ρ²; σ "
             "and Σ start at zero and have separate moving averages; ε is also added under the root. Set ε to 0.001 for it."
@@ -114,7 +99,7 @@ class IsoBN(Method):
     title = "IsoBN"
     summary = "Shrinks dimensions with high variance and strong correlations before the classifier reads them."
     equation = rf"\hat h = \bar\theta \odot h,\quad {SCALE}"
-    paper = Paper("Zhou et al. 2021", BIBTEX)
+    paper = Paper("Zhou et al. 2021", entries()["zhou2021isobn"])
     Params = IsoBNParams
     params: IsoBNParams
     effects = {"isoscore": "up"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
+from isoviz.bibliography import entries
 from isoviz.errors import InputError
 from isoviz.methods.protocol import Frozen, Method, Paper, Params, Representations, parameter
 
@@ -13,22 +14,11 @@ if TYPE_CHECKING:
 
     from isoviz.models.hooks import HookedModel
 
-BIBTEX = """\
-@inproceedings{attieh2023optimizing,
-  title={Optimizing the Performance of Text Classification Models by Improving the Isotropy of the Embeddings using a Joint Loss Function},
-  author={Attieh, Joseph and Zewoudie, Abraham Woubie and Vlassov, Vladimir and Flanagan, Adrian and B{\\"a}ckstr{\\"o}m, Tom},
-  booktitle={Document Analysis and Recognition -- ICDAR 2023},
-  pages={121--136},
-  year={2023}
-}
-"""
 FLOOR = 1e-8
 """Lower bound for mean losses in a denominator and for the IsoScore in the logarithm."""
 
 
 class IsoLayerParams(Params):
-    """Parameters of IsoLayer."""
-
     alpha: float = parameter(
         0.5,
         label="Weight of the task",
@@ -46,14 +36,12 @@ class IsoLayerParams(Params):
     isotropy: Literal["batch", "full"] = parameter(
         "batch",
         label="Isotropy of",
-        symbol="",
         help="batch: computed on the mini-batch, as in the paper. full: computed exactly on all cached training vectors.",
         source="batch: IsoLayer, section 3.3; full: our addition",
     )
     variant: Literal["layer", "layer_then_classifier", "joint"] = parameter(
         "layer",
         label="Trained part",
-        symbol="",
         help=(
             "layer: only the layer; the classifier is frozen. layer_then_classifier: the layer first, then the classifier on "
             "the new vectors. joint: both together."
@@ -63,7 +51,6 @@ class IsoLayerParams(Params):
     depth: int = parameter(
         1,
         label="Layers",
-        symbol="",
         help="1: one affine map. Above 1: residual tanh layers before it. All start as the identity.",
         source="1: IsoLayer, section 4.2; deeper: future work there",
         ge=1,
@@ -83,21 +70,18 @@ class IsoLayerParams(Params):
     start: Literal["zero", "first", "one"] = parameter(
         "zero",
         label="Initial loss means",
-        symbol="",
         help="The paper does not specify it. With zero and the update first, the missing weight cancels out.",
         source="our choice, as in the code by the author that the paper cites",
     )
     order: Literal["update_first", "normalise_first"] = parameter(
         "update_first",
         label="Balancing order",
-        symbol="",
         help="Whether the mean is updated before or after the loss is divided by it. The paper does not specify it.",
         source="our choice, as in the code by the author that the paper cites",
     )
     layer_epochs: int = parameter(
         50,
         label="Layer epochs",
-        symbol="",
         help="Maximum number of passes over the cached vectors.",
         source="not given in the paper",
         ge=1,
@@ -115,7 +99,6 @@ class IsoLayerParams(Params):
     layer_lr: float = parameter(
         1e-3,
         label="Layer learning rate",
-        symbol="",
         help="AdamW's learning rate for the layer.",
         source="not given in the paper",
         gt=0,
@@ -124,7 +107,6 @@ class IsoLayerParams(Params):
     holdout: float = parameter(
         0.3,
         label="Held out",
-        symbol="",
         help=(
             "Share of the training rows held out for early stopping on the task's metric. 0 trains on all rows and runs every "
             "epoch."
@@ -136,7 +118,6 @@ class IsoLayerParams(Params):
     patience: int = parameter(
         5,
         label="Patience",
-        symbol="",
         help="Layer epochs without a higher metric on the held-out rows before training stops.",
         source="not given in the paper",
         ge=1,
@@ -199,7 +180,7 @@ class IsoLayer(Method):
         r"y = A h + b,\quad L = \alpha \hat L_{\mathrm{task}} + (1 - \alpha)\,\hat L_{\mathrm{iso}},\quad "
         r"L_{\mathrm{iso}} = -\log \mathrm{IsoScore}(y)"
     )
-    paper = Paper("Attieh et al. 2023", BIBTEX)
+    paper = Paper("Attieh et al. 2023", entries()["attieh2023optimizing"])
     Params = IsoLayerParams
     params: IsoLayerParams
     effects = {"isoscore": "up"}

@@ -5,26 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal
 
-from isoviz.methods.protocol import Method, Paper, Params, Representations, TrainingSample, check_layer, parameter
+from isoviz.bibliography import entries
+from isoviz.errors import InputError
+from isoviz.methods.protocol import Method, Paper, Params, Representations, TrainingSample, parameter
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from isoviz.models.hooks import HookedModel
 
-BIBTEX = """\
-@inproceedings{rudman2024istar,
-  title={Stable Anisotropic Regularization},
-  author={Rudman, William and Eickhoff, Carsten},
-  booktitle={International Conference on Learning Representations},
-  year={2024}
-}
-"""
-
 
 class IStarParams(Params):
-    """Parameters of I-STAR."""
-
     lam: float = parameter(
         -1.0,
         label="Strength",
@@ -58,7 +49,6 @@ class IStarParams(Params):
     estimator: Literal["paper", "unbiased"] = parameter(
         "paper",
         label="Estimator",
-        symbol="",
         help=(
             "paper: IsoScore* with shrinkage. unbiased: no shrinkage pass and one token per sentence; needs batches of at "
             "least 64."
@@ -68,7 +58,6 @@ class IStarParams(Params):
     include_padding: bool = parameter(
         False,
         label="Include padding",
-        symbol="",
         help="Count padding vectors as points, as the authors' code does. They add a spurious cluster.",
         source="authors' code",
     )
@@ -90,7 +79,7 @@ class IStar(Method):
     title = "I-STAR"
     summary = "Rewards or penalises the isotropy of all layers' token vectors during fine-tuning."
     equation = r"L = L_{\mathrm{task}} + \lambda\,\bigl(1 - \mathrm{IsoScore}^\star(\tilde X, \zeta, \Sigma_S)\bigr)"
-    paper = Paper("Rudman & Eickhoff 2024", BIBTEX)
+    paper = Paper("Rudman & Eickhoff 2024", entries()["rudman2024istar"])
     Params = IStarParams
     params: IStarParams
     effects = {"isoscore_star": "with λ"}
@@ -106,7 +95,9 @@ class IStar(Method):
         """Check the layer number and allocate Σ_S (d, d)."""
         import torch
 
-        check_layer(self.params.layer, model, "all")
+        if self.params.layer > model.num_layers:
+            problem = f"the model has {model.num_layers} layers (got {self.params.layer}; 0 means all)"
+            raise InputError(f"layer: {problem}", field="params.layer")
         self.layers = model.num_layers if self.params.layer == 0 else 1  # that contribute one point per token
         state = torch.nn.Module()
         state.register_buffer("shrinkage", torch.zeros(model.width, model.width))

@@ -28,7 +28,6 @@ __all__ = [
     "Params",
     "Representations",
     "TrainingSample",
-    "check_layer",
     "parameter",
 ]
 
@@ -159,28 +158,15 @@ class Method(Hooks):
 
 
 class CloudParams(Params):
-    """Parameters of a `CloudPenalty`: its strength, which each method declares, and the cloud that it acts on."""
-
     lam: float
     on: Literal["pooled", "cls", "tokens"] = parameter(
         "pooled",
         label="Applied to",
-        symbol="",
         help=(
             "pooled: the vectors that the classifier reads, on span and text tasks those of all tokens. cls: the first token's "
-            "vectors in the last layer, of decoders the last token's. tokens: all token vectors of one layer."
+            "vectors in the last layer, of decoders the last token's. tokens: all token vectors of the last layer."
         ),
         source="pooled: one embedding per input, as in the paper; cls and tokens: ours",
-    )
-    layer: int = parameter(
-        0,
-        label="Layer",
-        symbol="l",
-        help="The layer of the tokens; 0 is the last one. Without effect unless the penalty applies to tokens.",
-        source="ours",
-        ge=0,
-        le=200,
-        off_scale=(0,),
     )
 
 
@@ -193,10 +179,6 @@ class CloudPenalty(Method):
 
     params: CloudParams
     for_embeddings: ClassVar[Mapping[str, ParamValue]] = {}
-
-    def attach(self, model: HookedModel) -> None:
-        """Check the layer number."""
-        check_layer(self.params.layer, model, "the last one")
 
     def penalties(self, reps: Representations) -> dict[str, Tensor]:
         """{slug: `term`} of the chosen points; no term if λ = 0."""
@@ -227,7 +209,7 @@ class CloudPenalty(Method):
             case "cls":
                 return reps.cls
             case "tokens":
-                return reps.tokens([self.params.layer or len(reps.hidden_states)])
+                return reps.tokens([len(reps.hidden_states)])
 
 
 class SketchedPenalty(CloudPenalty):
@@ -237,7 +219,6 @@ class SketchedPenalty(CloudPenalty):
         """`batches` seeds the directions, so that all processes and a resumed run draw the same ones."""
         import torch
 
-        super().attach(model)
         self.state = torch.nn.Module()
         self.state.register_buffer("batches", torch.zeros((), dtype=torch.long))
 
@@ -249,11 +230,3 @@ class SketchedPenalty(CloudPenalty):
         self.buffer("batches").add_(1)
         directions = torch.randn(points.shape[1], count, generator=generator)
         return (directions / directions.norm(dim=0)).to(points)
-
-
-def check_layer(layer: int, model: HookedModel, zero: str) -> None:
-    """`InputError` if the model has fewer layers; `zero` says what layer 0 selects."""
-    if layer > model.num_layers:
-        raise InputError(
-            f"layer: the model has {model.num_layers} layers (got {layer}; 0 means {zero})", field="params.layer"
-        )

@@ -6,25 +6,14 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from isoviz.bibliography import entries
 from isoviz.methods.protocol import CloudParams, Paper, SketchedPenalty, parameter
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-BIBTEX = """\
-@article{balestriero2025lejepa,
-  title={{LeJEPA}: Provable and Scalable Self-Supervised Learning Without the Heuristics},
-  author={Balestriero, Randall and LeCun, Yann},
-  journal={arXiv preprint arXiv:2511.08544},
-  year={2025}
-}
-"""
-
-
 class SIGRegParams(CloudParams):
-    """Parameters of SIGReg."""
-
     lam: float = parameter(
         0.002,
         label="Strength",
@@ -41,7 +30,6 @@ class SIGRegParams(CloudParams):
     scale: bool = parameter(
         False,
         label="Scale to length √d",
-        symbol="",
         help=(
             "Give each vector the length √d before the test, so that only directions count. Choose it where cosines are used: "
             "vectors of length 1 are far too short for the test."
@@ -60,7 +48,6 @@ class SIGRegParams(CloudParams):
     knots: int = parameter(
         17,
         label="Knots",
-        symbol="",
         help="Points of the integral over [0, t]; its other half is the same.",
         source="authors' package (17 on [0, 3]); LeJEPA, algorithm 1: 17 on [−5, 5], which is 9 on [0, 5]",
         ge=3,
@@ -87,7 +74,7 @@ class SIGReg(SketchedPenalty):
         r"L = L_{\mathrm{task}} + \frac{\lambda}{M} \sum_{a} n \int \Bigl|\frac{1}{n}\sum_{j} e^{\mathrm{i} t\, a^\top x_j}"
         r" - e^{-t^2/2}\Bigr|^2 e^{-t^2/2}\, dt,\quad \lVert a \rVert = 1"
     )
-    paper = Paper("Balestriero & LeCun 2025", BIBTEX)
+    paper = Paper("Balestriero & LeCun 2025", entries()["balestriero2025lejepa"])
     Params = SIGRegParams
     for_embeddings = {"scale": True}
     params: SIGRegParams

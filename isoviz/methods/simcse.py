@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isoviz.bibliography import entries
 from isoviz.methods.protocol import Method, Paper, Params, Representations, parameter
 
 if TYPE_CHECKING:
@@ -11,19 +12,8 @@ if TYPE_CHECKING:
 
     from isoviz.models.hooks import HookedModel
 
-BIBTEX = """\
-@inproceedings{gao2021simcse,
-  title={{SimCSE}: Simple Contrastive Learning of Sentence Embeddings},
-  author={Gao, Tianyu and Yao, Xingcheng and Chen, Danqi},
-  booktitle={Conference on Empirical Methods in Natural Language Processing},
-  year={2021}
-}
-"""
-
 
 class SimCSEParams(Params):
-    """Parameters of SimCSE."""
-
     lam: float = parameter(
         0.01,
         label="Strength",
@@ -67,7 +57,7 @@ class SimCSE(Method):
         r"L = L_{\mathrm{task}} - \frac{\lambda}{n} \sum_{i} \log"
         r" \frac{e^{\cos(h_i,\, h_i')/\tau}}{\sum_{j} e^{\cos(h_i,\, h_j')/\tau}}"
     )
-    paper = Paper("Gao et al. 2021", BIBTEX)
+    paper = Paper("Gao et al. 2021", entries()["gao2021simcse"])
     Params = SimCSEParams
     params: SimCSEParams
     kinds = ("classification", "regression")

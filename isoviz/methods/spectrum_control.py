@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.bibliography import entries
 from isoviz.methods.protocol import Method, Paper, Params, Representations, parameter
 from isoviz.tasks.protocol import HEAD_KINDS
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from isoviz.metrics.spectrum_control import Decay
     from isoviz.models.hooks import HookedModel
 
-BIBTEX = """\
-@inproceedings{wang2020spectrum,
-  title={Improving Neural Language Generation with Spectrum Control},
-  author={Wang, Lingxiao and Huang, Jing and Huang, Kevin and Hu, Ziniu and Wang, Guangtao and Gu, Quanquan},
-  booktitle={International Conference on Learning Representations},
-  year={2020}
-}
-"""
+Decay = Literal["polynomial", "exponential"]
+FLOOR = 1e-7
+"""Singular values below this share of the largest count as 0: a float64 Gram matrix resolves about 1.5e-8 of it."""
 
 
 def _strength(symbol: str, term: str) -> Any:
@@ -56,8 +54,6 @@ def _scale(help: str, term: str) -> Any:
 
 
 class SpectrumPolParams(Params):
-    """Parameters of spectrum control with polynomial decay."""
-
     lam: float = _strength("λ_p", "R_pol")
     gamma: float = _decay(
         -0.5,
@@ -72,8 +68,6 @@ class SpectrumPolParams(Params):
 
 
 class SpectrumExpParams(Params):
-    """Parameters of spectrum control with exponential decay."""
-
     lam: float = _strength("λ_e", "R_exp")
     gamma: float = _decay(
         0.5,
@@ -93,7 +87,7 @@ class SpectrumExpParams(Params):
 class _SpectrumControl(Method):
     """Adds λ Σ_k (σ_k − t_k)² to the loss, σ_k the singular values of the output weight, t_k a falling curve."""
 
-    paper = Paper("Wang et al. 2020", BIBTEX)
+    paper = Paper("Wang et al. 2020", entries()["wang2020spectrum"])
     params: SpectrumPolParams | SpectrumExpParams
     curve: ClassVar[Decay]
     pulls = "the singular values of the output matrix"
@@ -112,17 +106,14 @@ class _SpectrumControl(Method):
     )
 
     def attach(self, model: HookedModel) -> None:
-        """Set the target, (min(labels, h),). With c1 = 0, Σ t_k² equals ‖W‖²_F of the initial weight."""
+        """Set the target, (min(labels, h),). With c1 = 0, Σ t_k² equals ‖W‖²_F of the initial weight, so that the penalty cannot
+        shrink W to nothing."""
         import torch
 
-        from isoviz.metrics.spectrum_control import energy_matched_c1, spectrum_target
-
         weight = model.output.weight.detach()
-        count, c2, gamma = min(weight.shape), getattr(self.params, "c2", 0.0), self.params.gamma
-        energy = float(weight.double().square().sum())
-        c1 = self.params.c1 or energy_matched_c1(self.curve, count, c2, gamma, energy)
+        target = spectrum_target(self.curve, min(weight.shape), getattr(self.params, "c2", 0.0), self.params.gamma)
+        target *= self.params.c1 or float(weight.double().norm()) / float(np.linalg.norm(target))
         state = torch.nn.Module()
-        target = spectrum_target(self.curve, count, c1, c2, gamma)
         state.register_buffer("target", torch.tensor(target, dtype=torch.float32))
         self.state = state
 
@@ -132,8 +123,6 @@ class _SpectrumControl(Method):
 
     def penalties(self, reps: Representations) -> dict[str, Tensor]:
         """{slug: λ Σ_k (σ_k − t_k)²}, a scalar in float32 with its closed-form gradient."""
-        from isoviz.metrics.spectrum_control import spectrum_penalty
-
         if self.params.lam == 0:
             return {}
         return {self.slug: self.params.lam * spectrum_penalty(reps.output_weight, self.buffer("target"))}
@@ -162,3 +151,47 @@ class SpectrumExp(_SpectrumControl):
     )
     Params = SpectrumExpParams
     curve = "exponential"
+
+
+def spectrum_target(kind: Decay, count: int, c2: float, gamma: float) -> NDArray[np.float64]:
+    """t_k/c1 for k = 1 … count, shape (count,), decreasing (Ding et al. 2022, section 3): k^γ, or exp(−c2 k^γ)."""
+    powers = np.arange(1, count + 1, dtype=np.float64) ** gamma
+    return powers if kind == "polynomial" else np.exp(-c2 * powers)
+
+
+def spectrum_penalty(weight: Tensor, target: Tensor) -> Tensor:
+    """Σ_k (σ_k − t_k)², a scalar whose gradient is 2 U diag(σ − t) Vᵀ (Ding et al. 2022, R_pol and R_exp without λ).
+
+    Both come from the eigenvalues of the smaller of WᵀW and WWᵀ in float64. Nothing is differentiated through them, so repeated
+    singular values are harmless. If σ_k is 0, its direction is undefined and its gradient 0. Second derivatives are not
+    supported (the gradient counts as constant).
+
+    Args:
+        weight: W, (N, h), any float type; under autocast it is computed outside it.
+        target: (min(N, h),), falling.
+
+    Returns:
+        In float32, or in float64 for a float64 weight; nan for a weight that is not finite.
+    """
+    import torch
+
+    from isoviz.metrics.cloud import sum_dtype, working_dtype
+
+    dtype = working_dtype(weight)
+    if not bool(torch.isfinite(weight.detach()).all()):
+        return weight.to(dtype).sum() * torch.nan  # the loop reports it; an eigen-solver would raise
+    with torch.no_grad(), torch.autocast(weight.device.type, enabled=False):
+        constant = weight.detach()
+        home = weight.device if sum_dtype(weight.device) == torch.float64 else "cpu"
+        wide = constant.to(home).double()
+        tall = wide.shape[0] >= wide.shape[1]
+        values, vectors = torch.linalg.eigh(wide.T @ wide if tall else wide @ wide.T)
+        sigma, vectors = values.clamp_min(0).sqrt().flip(0), vectors.flip(1)
+        gap = sigma - target.to(sigma)
+        nonzero = sigma > FLOOR * sigma[0]
+        share = torch.where(nonzero, gap / torch.where(nonzero, sigma, 1.0), 0.0)
+        inner = 2 * (vectors * share) @ vectors.T
+        gradient = (wide @ inner if tall else inner @ wide).to(weight.device, dtype)
+        value = gap.square().sum().to(weight.device, dtype)
+    # The second term is 0 and carries the closed-form gradient.
+    return value + ((weight - constant).to(dtype) * gradient).sum()

@@ -5,24 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from isoviz.bibliography import entries
 from isoviz.methods.protocol import CloudParams, CloudPenalty, Paper, parameter
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-BIBTEX = """\
-@inproceedings{wang2020understanding,
-  title={Understanding Contrastive Representation Learning through Alignment and Uniformity on the Hypersphere},
-  author={Wang, Tongzhou and Isola, Phillip},
-  booktitle={International Conference on Machine Learning},
-  year={2020}
-}
-"""
-
 
 class UniformityParams(CloudParams):
-    """Parameters of the uniformity penalty."""
-
     lam: float = parameter(
         0.01,
         label="Strength",
@@ -52,7 +42,7 @@ class Uniformity(CloudPenalty):
     title = "Uniformity"
     summary = "Pushes the batch's directions apart, nearest pairs most, until they cover the sphere evenly."
     equation = r"L = L_{\mathrm{task}} + \lambda \log \frac{1}{n(n-1)} \sum_{i \ne j} e^{-t \lVert \hat x_i - \hat x_j \rVert^2}"
-    paper = Paper("Wang & Isola 2020", BIBTEX)
+    paper = Paper("Wang & Isola 2020", entries()["wang2020understanding"])
     Params = UniformityParams
     params: UniformityParams
     effects = {"penalty": "down"}

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from isoviz.bibliography import entries
 from isoviz.methods.protocol import CloudParams, CloudPenalty, Paper, parameter
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-BIBTEX = """\
-@inproceedings{bardes2022vicreg,
-  title={{VICReg}: Variance-Invariance-Covariance Regularization for Self-Supervised Learning},
-  author={Bardes, Adrien and Ponce, Jean and LeCun, Yann},
-  booktitle={International Conference on Learning Representations},
-  year={2022}
-}
-"""
 
 VARIANCE_EPS = 1e-4
 """Added to a variance before its root: VICReg, equation 2, and the authors' code."""
@@ -25,8 +17,6 @@ NORM_EPS = 1e-5
 
 
 class VICRegParams(CloudParams):
-    """Parameters of VICReg."""
-
     lam: float = parameter(
         0.001,
         label="Strength",
@@ -68,7 +58,6 @@ class VICRegParams(CloudParams):
     decorrelation: Literal["covariance", "correlation"] = parameter(
         "covariance",
         label="Decorrelates",
-        symbol="",
         help=(
             "covariance: VICReg's squared covariances, which also shrink with the vectors. correlation: Barlow Twins' squared "
             "correlations, which do not depend on scale."
@@ -87,7 +76,7 @@ class VICReg(CloudPenalty):
         r"L = L_{\mathrm{task}} + \lambda \Bigl[\frac{\mu}{d} \sum_{i} \max\bigl(0,\, \gamma - \sqrt{C_{ii} + 10^{-4}}\bigr)"
         r" + \frac{\nu}{d} \sum_{i \ne j} C_{ij}^2\Bigr]"
     )
-    paper = Paper("Bardes et al. 2022", BIBTEX)
+    paper = Paper("Bardes et al. 2022", entries()["bardes2022vicreg"])
     Params = VICRegParams
     params: VICRegParams
     effects = {"penalty": "down"}

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isoviz.bibliography import entries
 from isoviz.methods.protocol import CloudParams, Paper, SketchedPenalty, parameter
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-
-BIBTEX = """\
-@article{wu2026visreg,
-  title={{VISReg}: Variance-Invariance-Sketching Regularization for {JEPA} training},
-  author={Wu, Haiyu and Balestriero, Randall and Levine, Morgan},
-  journal={arXiv preprint arXiv:2606.02572},
-  year={2026}
-}
-"""
 
 STD_EPS = 1e-6
 """The least standard deviation that the shape term divides by."""
 
 
 class VISRegParams(CloudParams):
-    """Parameters of VISReg."""
-
     lam: float = parameter(
         0.01,
         label="Strength",
@@ -59,7 +48,7 @@ class VISReg(SketchedPenalty):
         r" + \frac{1}{Kn} \sum_{a} \sum_{k=1}^{n} \Bigl( (\tilde X a)_{(k)} - \Phi^{-1}\bigl(\tfrac{k}{n+1}\bigr) \Bigr)^2 \Bigr],"
         r"\quad \tilde x_{ji} = \frac{x_{ji} - \mu_i}{\mathrm{sg}(\sigma_i)},\ \lVert a \rVert = 1"
     )
-    paper = Paper("Wu, Balestriero & Levine 2026", BIBTEX)
+    paper = Paper("Wu, Balestriero & Levine 2026", entries()["wu2026visreg"])
     Params = VISRegParams
     params: VISRegParams
     effects = {"penalty": "down"}

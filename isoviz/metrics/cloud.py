@@ -17,11 +17,10 @@ from isoviz.errors import InputError
 if TYPE_CHECKING:
     import torch
 
-    Points: TypeAlias = ArrayLike | torch.Tensor
-    """A cloud: anything numpy converts to an (n, d) array, or a torch tensor of that shape."""
-    Value: TypeAlias = float | torch.Tensor
-    Array: TypeAlias = NDArray[np.float64] | torch.Tensor
-
+Points: TypeAlias = "ArrayLike | torch.Tensor"
+"""A cloud: anything numpy converts to an (n, d) array, or a torch tensor of that shape."""
+Value: TypeAlias = "float | torch.Tensor"
+Array: TypeAlias = "NDArray[np.float64] | torch.Tensor"
 
 _MAPPED_AT_ONCE = 64 * 2**20
 """Bytes of a mapped file that `blocks` keeps in memory."""

@@ -1,4 +1,6 @@
-"""Copies of a point: repeated rows, and rows that differ from another by no more than rounding. Neighbour measures count one of them.
+"""Rows of zeros, which have no direction, and copies of a point: repeated rows, and rows that differ by no more than rounding.
+
+Encoders and exports leave zeros where a text is missing. Neighbour measures count one of several copies.
 
 A row that is stored in half precision, or encoded again in another batch, moves by a share of its own length. If it stayed beside the
 original, that would be its nearest neighbour, at a distance that says nothing about the cloud.
@@ -15,12 +17,12 @@ ln 2 · 32^−D per row at intrinsic dimension D, and only in a cloud that is ju
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.metrics.cloud import draw
+from isoviz.metrics.cloud import blocks, draw
 from isoviz.metrics.moments import centre
 from isoviz.metrics.nearest import nearest
 
@@ -37,6 +39,7 @@ _MOST_CANDIDATES: Final = 100  # per row
 _MOST_COMPARED: Final = 20_000
 """Most rows of a cloud as dense as the tolerances whose pairs are all compared; in larger ones, only equal rows are copies."""
 _MOST_SPACED: Final = 2_000
+_NUMBERS: Final = 1 << 22  # numbers read at a time
 
 Matrix = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -59,6 +62,46 @@ def originals(x: Matrix) -> Rows:
         return first
     points = x[rows] / (float(np.abs(x).max()) or 1.0)  # so that squares neither overflow nor underflow
     return np.asarray(rows[_originals(points)][np.searchsorted(rows, first)])
+
+
+def nonzero_rows(points: NDArray[Any]) -> NDArray[np.int64]:
+    """Ascending indices of the rows (n, d) that are not all zeros; of all rows if there are no others."""
+    rows = max(1, _NUMBERS // max(1, points.shape[1]))
+    parts = [start + np.flatnonzero(block.any(axis=1)) for start, block in blocks(points, rows)]
+    found = np.concatenate(parts) if parts else np.arange(0)
+    return found if len(found) else np.arange(len(points))
+
+
+def zeros_left_out(total: int, kept: int, what: str = "rows") -> str:
+    """`100 of 300 rows are zero and left out`; "" if none is."""
+    zeros = total - kept
+    return f"{zeros:,} of {total:,} {what} {'is' if zeros == 1 else 'are'} zero and left out" if zeros else ""
+
+
+def comparable_rows(points: NDArray[Any], texts: NDArray[Any] | None = None) -> tuple[Rows, tuple[str, ...]]:
+    """Ascending indices of the rows (n, d) that are not zero and not a copy of an earlier one, and sentences on the others.
+
+    Args:
+        texts: (n,) of the rows; a row that repeats a text is a copy, too.
+    """
+    rows = nonzero_rows(points)
+    distinct = rows[np.unique(first_copies(points[rows], None if texts is None else texts[rows]))]
+    notes = [f"{note}." for note in [zeros_left_out(len(points), len(rows))] if note]
+    if copies := len(rows) - len(distinct):
+        are = "is a copy of another row" if copies == 1 else "are copies of other rows"
+        notes.append(f"{len(distinct):,} distinct vectors in {len(rows):,} rows: {copies:,} {are} and left out.")
+    return distinct, tuple(notes)
+
+
+def first_copies(points: NDArray[Any], texts: NDArray[Any] | None = None) -> Rows:
+    """(n,) the first row that each row is a copy of, by its vector or by its text."""
+    first = originals(np.asarray(points, np.float64))
+    if texts is None:
+        return first
+    _, first_text, code = np.unique(texts.astype(str), return_index=True, return_inverse=True)
+    rows = np.arange(len(first))
+    links = np.concatenate([np.stack([rows, first], axis=1), np.stack([rows, first_text[code]], axis=1)])
+    return first_of_connected(links, len(first))
 
 
 def left_out(total: int, kept: int) -> str:

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import Estimate, answer, float64_matrix, like, too_few, undefined, warn_undefined
+from isoviz.metrics.cloud import (
+    Array,
+    Estimate,
+    Points,
+    Value,
+    answer,
+    float64_matrix,
+    like,
+    too_few,
+    undefined,
+    warn_undefined,
+)
 from isoviz.metrics.moments import COLLAPSED, centre, std_of
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import Sample
-
-if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Array, Points, Value
 
 
 def dimension_std(points: Points) -> Array:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.formatting import number
-from isoviz.metrics.cloud import Estimate, answer, float64_matrix, undefined
+from isoviz.metrics.cloud import Estimate, Points, Value, answer, float64_matrix, undefined
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import Sample
 
-if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Points, Value
+_FEW = "it needs at least 2 vectors that are not zero, got {}"
+_NO_PAIR = "there is no pair of vectors that are not zero"
 
 
 def mean_cosine(points: Points) -> Value:
@@ -32,7 +30,7 @@ def mean_cosine_estimate(sample: Sample) -> Estimate:
     n = sample.n - zeros
     note = f"leaves out {zeros} zero vectors" if zeros else ""
     if n < 2:
-        return Estimate(float("nan"), f"it needs at least 2 vectors that are not zero, got {n}", note)
+        return Estimate(float("nan"), _FEW.format(n), note)
     return Estimate(float((total @ total - n) / (n * (n - 1))), note=note)
 
 
@@ -96,7 +94,7 @@ def _uniformity(sample: Sample) -> Estimate:
     unit /= np.sqrt(np.einsum("ij,ij->i", unit, unit))[:, None]
     n = len(unit)
     if n < 2:
-        return Estimate(float("nan"), _too_few(n), note)
+        return Estimate(float("nan"), _FEW.format(n), note)
     total = 0.0
     step = max(1, _BLOCK // n)
     for start in range(0, n - 1, step):
@@ -107,10 +105,6 @@ def _uniformity(sample: Sample) -> Estimate:
         block = pairs[:, : len(rows)]
         total += float(pairs.sum() - np.tril(block).sum())  # each pair of distinct points once
     return Estimate(math.log(total / (n * (n - 1) / 2)) - 4.0, note=note)
-
-
-def _too_few(n: int) -> str:
-    return f"it needs at least 2 vectors that are not zero, got {n}"
 
 
 def _on_the_whole_sphere(n: int, d: int) -> float:
@@ -148,42 +142,27 @@ UNIFORMITY = Metric(
 )
 
 
-_PROBLEM = "there is no pair of vectors that are not zero"
-
-
-def alignment(points: Points, partners: Points, alpha: float = 2.0) -> Value:
-    """Mean of ‖x̂ − ŷ‖^α over the pairs (x, y) of two clouds (n, d), row by row, each vector divided by its length.
+def alignment(points: Points, partners: Points) -> Value:
+    """Mean of ‖x̂ − ŷ‖² over the pairs (x, y) of two clouds (n, d), row by row, each vector divided by its length.
 
     The alignment loss of Wang & Isola (2020), with the α = 2 of their code: lower values mean that related points lie nearer to
-    each other. Their `align_loss` expects vectors of length 1; here they are scaled first, as for `uniformity`. For α = 2 it is
+    each other. Their `align_loss` expects vectors of length 1; here they are scaled first, as for `uniformity`. It is
     2 − 2 times the mean cosine of the pairs. Pairs with a zero vector are left out.
 
     Undefined (nan) without pairs.
 
     Args:
         points, partners: (n, d) each; row i of one belongs to row i of the other. A tensor result carries no gradient.
-        alpha: exponent, above 0.
     """
-    terms = _terms(points, partners, alpha)
-    return answer("alignment", points, Estimate(float(terms.mean())) if len(terms) else undefined(_PROBLEM))
-
-
-def _terms(points: Points, partners: Points, alpha: float) -> NDArray[np.float64]:
-    """‖x̂ − ŷ‖^α of each pair."""
-    if not alpha > 0:
-        raise InputError(f"alpha must be above 0, got {alpha}", field="alpha")
     x, y = float64_matrix(points), float64_matrix(partners, "partners")
     if x.shape != y.shape:
         raise InputError(f"partners must have the points' shape {x.shape}, got {y.shape}", field="partners")
     biggest = [np.abs(side).max(axis=1) for side in (x, y)]  # first, so that squares neither overflow nor underflow
     pairs = (biggest[0] > 0) & (biggest[1] > 0)
-    one, other = (_unit(side[pairs] / scale[pairs, None]) for side, scale in zip((x, y), biggest, strict=True))
-    distances: NDArray[np.float64] = np.linalg.norm(one - other, axis=1)
-    return distances**alpha
-
-
-def _unit(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    return x / np.linalg.norm(x, axis=1, keepdims=True)
+    one, other = (side[pairs] / scale[pairs, None] for side, scale in zip((x, y), biggest, strict=True))
+    one, other = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (one, other))
+    terms = np.square(one - other).sum(axis=1)
+    return answer("alignment", points, Estimate(float(terms.mean())) if len(terms) else undefined(_NO_PAIR))
 
 
 ALIGNMENT = Metric(

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics import zeros
 from isoviz.metrics.cloud import float64_matrix
-from isoviz.metrics.copies import originals
+from isoviz.metrics.copies import nonzero_rows, originals, zeros_left_out
 from isoviz.metrics.nearest import EQUAL, Graph, lowest, mutual
 
 K: Final = 10
@@ -122,7 +121,7 @@ class Rows:
             f"{never:,} ({100 * never / m:.1f} %) are never found by {'another row' if self.queries is None else 'a query'}.",
         ]
         words += [f"{copies:,} {'row is a copy' if copies == 1 else 'rows are copies'} of another."] if copies else []
-        words += [f"{note}." for note in [zeros.left_out(self.n, len(self.row))] if note]
+        words += [f"{note}." for note in [zeros_left_out(self.n, len(self.row))] if note]
         return tuple(words)
 
 
@@ -139,7 +138,7 @@ def rows(points: ArrayLike, queries: ArrayLike | None = None) -> Rows:
         InputError: not such arrays (field `points` or `queries`), or values that are not finite.
     """
     x = float64_matrix(points)
-    kept = zeros.nonzero_rows(x)
+    kept = nonzero_rows(x)
     raw = x[kept] if len(kept) < len(x) else x
     unit, norm = _unit(raw)
     first = np.arange(len(raw))
@@ -166,7 +165,7 @@ def rows(points: ArrayLike, queries: ArrayLike | None = None) -> Rows:
         asked = float64_matrix(queries, "queries")
         if asked.shape[1] != x.shape[1]:
             raise InputError.at("queries", f"{asked.shape[1]} dimensions, where the points have {x.shape[1]}")
-        asked = asked[zeros.nonzero_rows(asked)]
+        asked = asked[nonzero_rows(asked)]
         count = len(asked)
         hits = _search(_unit(asked)[0], unit[distinct], own=False)[0]
         share = np.bincount(hits.to, hits.chance, m) / count

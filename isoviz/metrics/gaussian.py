@@ -10,18 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.metrics.cloud import Estimate, answer, undefined
+from isoviz.metrics.cloud import Estimate, Points, Value, answer, undefined
 from isoviz.metrics.moments import COLLAPSED, centre
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import Sample
-
-if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Points, Value
 
 Matrix = NDArray[np.float64]
 _BLOCK = 100_000  # pairs in memory at a time: 0.8 MB, for several passes in the cache
@@ -42,16 +39,11 @@ def epps_pulley(points: Points) -> Value:
     return answer("epps_pulley", points, _estimate(Sample(points)))
 
 
-def _problem(sample: Sample) -> str | None:
-    if sample.n < 3:
-        return f"it needs at least 3 points, got {sample.n}"
-    return COLLAPSED if sample.collapsed else None
-
-
 def _estimate(sample: Sample) -> Estimate:
-    problem = _problem(sample)
-    if problem:
-        return undefined(problem)
+    if sample.n < 3:
+        return undefined(f"it needs at least 3 points, got {sample.n}")
+    if sample.collapsed:
+        return undefined(COLLAPSED)
     statistic = _statistic(sample)
     p = p_value(statistic, sample.n, sample.d)
     note = f"does not tell it from an isotropic Gaussian (p = {p:.2f})" if p >= 0.05 else ""
@@ -104,16 +96,10 @@ def _mean_over_directions(d: int, largest: float) -> Callable[[Matrix], Matrix]:
     return value
 
 
-@lru_cache(maxsize=1)
-def _quadrature() -> tuple[Matrix, Matrix]:
-    """Nodes and weights for smooth functions on [0, 1]."""
-    nodes, weights = np.polynomial.legendre.leggauss(128)
-    return (nodes + 1) / 2, weights / 2
-
-
 def _exact_mean(d: int, s: Matrix) -> Matrix:
     """₁F₁(1/2; d/2; −s), d >= 2, by quadrature over the angle: the density of sin θ = a₁ is proportional to cos^(d − 2) θ."""
-    nodes, weights = _quadrature()
+    nodes, weights = np.polynomial.legendre.leggauss(128)
+    nodes, weights = (nodes + 1) / 2, weights / 2
     s = np.atleast_1d(np.asarray(s, dtype=np.float64))
 
     def integral(exponent: Matrix) -> Matrix:

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.errors import InputError
-from isoviz.metrics.cloud import Estimate, answer, undefined
+from isoviz.metrics.cloud import Estimate, Points, Value, answer, undefined
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import Sample, codes_of
 from isoviz.metrics.spectrum import effective_rank_of
-
-if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Points, Value
 
 _DELTA = 1e-4
 _ROUNDING = 64
 """Spreads below this times ε of the largest entry are rounding errors (ε: the number type's resolution)."""
 
 
-def lidar(points: Points, groups: Any, delta: float = _DELTA) -> Value:
+def lidar(points: Points, groups: Any) -> Value:
     """exp of the entropy of λ/Σλ, where λ are the eigenvalues of Σ_w^(−1/2) Σ_b Σ_w^(−1/2) for a cloud (n, d) in groups.
 
     Σ_b is the covariance of the groups' means and Σ_w the mean covariance within a group. Thilak et al. (2023) take views of one
@@ -30,7 +26,7 @@ def lidar(points: Points, groups: Any, delta: float = _DELTA) -> Value:
     few labels.
 
     The paper adds a small δ to the diagonal of Σ_w. Public codes take an absolute δ (1e-4 in Skean et al.'s `information_flow` and
-    in `stable-pretraining`, 1e-6 in `reptrix`), with which the value depends on the vectors' unit, so here δ multiplies the mean
+    in `stable-pretraining`, 1e-6 in `reptrix`), with which the value depends on the vectors' unit, so here δ = 1e-4 multiplies the mean
     variance of a dimension within groups. The codes divide Σ_b and Σ_w by different numbers, which then changes nothing. They add
     ε to the shares λ/Σλ; it is left out, because zero shares add no entropy. Every group counts equally; groups of one point are
     left out.
@@ -40,14 +36,11 @@ def lidar(points: Points, groups: Any, delta: float = _DELTA) -> Value:
     Args:
         points: (n, d); a tensor result carries no gradient.
         groups: (n,) the group of each point, numbers or strings.
-        delta: above 0.
     """
-    if not delta > 0:
-        raise InputError(f"delta must be above 0, got {delta}", field="delta")
-    return answer("lidar", points, _lidar(Sample(points, inputs={"groups": groups}), delta))
+    return answer("lidar", points, _lidar(Sample(points, inputs={"groups": groups})))
 
 
-def _lidar(sample: Sample, delta: float = _DELTA) -> Estimate:
+def _lidar(sample: Sample) -> Estimate:
     from scipy.linalg import cholesky, solve_triangular
 
     x = sample.points
@@ -72,7 +65,7 @@ def _lidar(sample: Sample, delta: float = _DELTA) -> Estimate:
             return undefined(problem)
     within /= np.abs(within).max() * np.sqrt(sizes[codes])[:, None]
     covariance = within.T @ within
-    covariance[np.diag_indices(sample.d)] += delta * covariance.trace() / sample.d
+    covariance[np.diag_indices(sample.d)] += _DELTA * covariance.trace() / sample.d
     whitened = solve_triangular(cholesky(covariance, lower=True), between.T / np.abs(between).max(), lower=True)
     values = np.linalg.svd(whitened, compute_uv=False) ** 2
     return effective_rank_of(values[values > 0])._replace(note=note)

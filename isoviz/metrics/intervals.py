@@ -12,28 +12,22 @@ import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import check_shape, is_tensor, too_few, warn_if_small, warn_undefined
+from isoviz.metrics.cloud import Points, check_shape, is_tensor, too_few, warn_undefined
 from isoviz.metrics.moments import (
     Moments,
     cloud_moments,
     is_usable,
-    plug_in_estimate,
     prefers_gram,
     unbiased_estimate,
     unbiased_sums,
 )
 from isoviz.metrics.sample import Sample, codes_of
-
-if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Points
-
-Estimator = Literal["unbiased", "plain"]
 
 
 @dataclass(frozen=True)
@@ -44,9 +38,7 @@ class Interval:
         estimate: the score of the whole cloud.
         low, high: ends of the interval.
         standard_error: from the jackknife, on the scale of the estimate.
-        level: nominal coverage, 0.95 for 95 %.
         n, d: points and dimensions of the cloud.
-        groups: number of groups left out in turn (n if each point is its own group).
         problem: why there is no interval (its ends and the error are then nan), or None.
     """
 
@@ -54,35 +46,26 @@ class Interval:
     low: float
     high: float
     standard_error: float
-    level: float
     n: int
     d: int
-    groups: int
     problem: str | None = None
 
     @classmethod
-    def missing(
-        cls, problem: str, n: int, d: int, level: float = 0.95, groups: int = 0, estimate: float = math.nan
-    ) -> Interval:
+    def missing(cls, problem: str, n: int, d: int, estimate: float = math.nan) -> Interval:
         """No interval, and why."""
-        return cls(estimate, math.nan, math.nan, math.nan, level, n, d, groups, problem=problem)
+        return cls(estimate, math.nan, math.nan, math.nan, n, d, problem=problem)
 
 
-def isoscore_interval(
-    points: Points, groups: ArrayLike | None = None, estimator: Estimator = "unbiased", level: float = 0.95
-) -> Interval:
-    """The score of a cloud with a delete-one-group jackknife interval: estimate ± t_{G−1} · standard error.
+def isoscore_interval(points: Points, groups: ArrayLike | None = None, level: float = 0.95) -> Interval:
+    """`isoscore_unbiased` of a cloud with a delete-one-group jackknife interval: estimate ± t_{G−1} · standard error.
 
     The standard error is √((G − 1)/G · Σ_g (ι_(−g) − ῑ)²) over the G scores without one group (Efron & Tibshirani
-    1993, chapter 11), exact and without a refit, in O(nd²). With "unbiased" the interval is for the score of the
-    population; with "plain" it is for the mean IsoScore of n such points, because no interval can correct its bias. It is
+    1993, chapter 11), exact and without a refit, in O(nd²). The interval is for the score of the population. It is
     symmetric on the scale of the score, which gave coverage nearest to nominal in all our measurements. Share of 2000 intervals
     at 95 % that contained the target, over the spectra diag{10, 6, 4, 4, 1, …} and k⁻², d = 32 and 64, n = 64 and 256,
-    unbiased: 0.944 to 0.957 (Gaussian), 0.932 to 0.946 (multivariate t with 5 degrees of freedom). On the scale of log PR it
-    was 0.933 to 0.954 and 0.916 to 0.938; on the logit scale 0.931 to 0.956 and 0.908 to 0.948, and undefined where estimates
-    exceed 1. For a perfectly isotropic population coverage is too high, 0.993 to 0.999: the score is at its maximum and its
-    first-order spread vanishes. Plain, first spectrum: 0.939 to 0.953 (Gaussian), but 0.84 (d = 64, n = 64) to 0.93 for the t
-    distribution. The ends are not clamped.
+    unbiased: 0.944 to 0.957 (Gaussian), 0.932 to 0.946 (multivariate t with 5 degrees of freedom). For a perfectly
+    isotropic population coverage is too high, 0.993 to 0.999: the score is at its maximum and its first-order spread vanishes.
+    The ends are not clamped.
 
     Args:
         points: (n, d).
@@ -90,29 +73,22 @@ def isoscore_interval(
             The interval then accounts for the correlation within groups: over 16 sentences of 3 to 11 tokens it contained the
             mean score of such sentences in 0.94 of 600 draws, against 0.77 when leaving out single tokens. The estimate itself
             does not account for it: the unbiased score of correlated tokens is too low, so use `one_per_group` first.
-        estimator: "unbiased" for `isoscore_unbiased`, "plain" for `isoscore`.
         level: nominal coverage, in (0, 1).
 
     Returns:
         Floats, also for a tensor; not differentiable. Without an interval, its ends and error are nan, `problem` says why and
-        an `UndefinedWarning` is raised: fewer than 3 groups, or the score without one of them is undefined ("unbiased" needs 4
-        points besides the largest group, "plain" 2).
+        an `UndefinedWarning` is raised: fewer than 3 groups, or the score without one of them is undefined (it needs 4 points besides
+        the largest group).
 
     Raises:
-        InputError: (a ValueError) wrong shape, non-finite entries, groups of another length, unknown estimator, or a
-            level outside (0, 1).
+        InputError: (a ValueError) wrong shape, non-finite entries, groups of another length, or a level outside (0, 1).
     """
-    return _checked_interval("isoscore_interval", points, groups, estimator, level)
+    return _checked_interval("isoscore_interval", points, groups, level)
 
 
-def participation_ratio_interval(
-    points: Points, groups: ArrayLike | None = None, estimator: Estimator = "unbiased", level: float = 0.95
-) -> Interval:
-    """The participation ratio with its interval, `isoscore_interval` rescaled by PR = 1 + (d − 1)ι; same arguments.
-
-    "unbiased" gives V/U, "plain" T²/F.
-    """
-    score = _checked_interval("participation_ratio_interval", points, groups, estimator, level)
+def participation_ratio_interval(points: Points, groups: ArrayLike | None = None, level: float = 0.95) -> Interval:
+    """The participation ratio V/U with its interval, `isoscore_interval` rescaled by PR = 1 + (d − 1)ι; same arguments."""
+    score = _checked_interval("participation_ratio_interval", points, groups, level)
     width = score.d - 1
     estimate, low, high = (1.0 + width * value for value in (score.estimate, score.low, score.high))
     return replace(score, estimate=estimate, low=low, high=high, standard_error=width * score.standard_error)
@@ -144,9 +120,7 @@ def one_per_group(points: Points, groups: ArrayLike, seed: int = 0) -> Any:
     return np.asarray(points)[rows]
 
 
-def interval_of(
-    moments: Moments, codes: NDArray[np.int64] | None = None, estimator: Estimator = "unbiased", level: float = 0.95
-) -> Interval:
+def interval_of(moments: Moments, codes: NDArray[np.int64] | None = None, level: float = 0.95) -> Interval:
     """The interval of a cloud from its moments, which must include the matrix, Q and the centred points.
 
     Args:
@@ -154,46 +128,31 @@ def interval_of(
     """
     n, d = moments.n, moments.d
     count = n if codes is None else int(codes.max()) + 1
-    estimate = unbiased_estimate(moments) if estimator == "unbiased" else plug_in_estimate(moments)
+    estimate = unbiased_estimate(moments)
     problem = estimate.problem
     if problem is None and count < 3:
         problem = f"the jackknife needs at least 3 groups to leave out, got {count}"
     if problem is None:
         sizes = np.ones(n, dtype=np.int64) if codes is None else np.bincount(codes)
-        fewest = 4 if estimator == "unbiased" else 2
-        if n - int(sizes.max()) < fewest:
-            problem = f"without the largest group {n - int(sizes.max())} points remain; it needs at least {fewest}"
+        if (remaining := n - int(sizes.max())) < 4:
+            problem = f"without the largest group {remaining} points remain; it needs at least 4"
     if problem is None:
-        ratios = _ratios(left_out(moments, codes), estimator)
-        if np.isfinite(ratios).all():
-            return _from_ratios(1.0 + (d - 1) * float(estimate.value), ratios, level, n, d)
+        remaining_moments = left_out(moments, codes)
+        u, v = unbiased_sums(remaining_moments)
+        usable = ~remaining_moments.collapsed & is_usable(u, remaining_moments)
+        ratios = np.where(usable, v, np.nan) / np.where(usable, u, 1.0)  # V/U, of the participation ratio
+        if (ratios > 0).all():
+            error = jackknife_error(ratios) / (d - 1)
+            middle, reach = float(estimate.value), student_quantile((1.0 + level) / 2.0, count - 1) * error
+            return Interval(middle, middle - reach, middle + reach, error, n, d)
         problem = "it is undefined without one of the groups, which holds nearly all the variance"
-    return Interval.missing(problem, n, d, level, count, float(estimate.value))
-
-
-def _from_ratios(ratio: float, ratios: NDArray[np.float64], level: float, n: int, d: int) -> Interval:
-    """From the participation ratio of the whole (or V/U, its unbiased form) and of each remainder, shape (G,)."""
-    count, error = len(ratios), jackknife_error(ratios) / (d - 1)
-    estimate = (ratio - 1.0) / (d - 1)
-    reach = student_quantile((1.0 + level) / 2.0, count - 1) * error
-    return Interval(estimate, estimate - reach, estimate + reach, error, level, n, d, count)
+    return Interval.missing(problem, n, d, float(estimate.value))
 
 
 def jackknife_error(without: NDArray[np.float64]) -> float:
     """Standard error from the values without each group (Efron & Tibshirani 1993, chapter 11)."""
     count = len(without)
     return float(np.sqrt((count - 1) / count * ((without - without.mean()) ** 2).sum()))
-
-
-def _ratios(remaining: Moments, estimator: Estimator) -> NDArray[np.float64]:
-    """T²/F or V/U of each remainder, shape (G,); nan where undefined."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if estimator == "plain":
-            ratios = np.where(remaining.collapsed, np.nan, remaining.trace**2 / remaining.frobenius)
-        else:
-            u, v = unbiased_sums(remaining)
-            ratios = np.where(remaining.collapsed | ~is_usable(u, remaining), np.nan, v / u)
-    return np.where(ratios > 0, ratios, np.nan)
 
 
 def left_out(moments: Moments, codes: NDArray[np.int64] | None = None) -> Moments:
@@ -280,24 +239,16 @@ def _own_norms(rows: NDArray[np.float64], starts: NDArray[np.int64], sizes: NDAr
     return norms
 
 
-def _checked_interval(
-    metric: str, points: Points, groups: ArrayLike | None, estimator: Estimator, level: float
-) -> Interval:
-    if estimator not in ("unbiased", "plain"):
-        raise InputError(f"estimator must be 'unbiased' or 'plain', got {estimator!r}")
+def _checked_interval(metric: str, points: Points, groups: ArrayLike | None, level: float) -> Interval:
     if not 0.0 < level < 1.0:
         raise InputError(f"level must lie between 0 and 1, got {level}")
     sample = Sample(points)
     n, d = sample.n, sample.d
     codes = None if groups is None else codes_of(groups, n)
-    if sample.moments is None:
-        interval = Interval.missing(too_few(n), n, d, level, n)
-    else:
-        interval = interval_of(sample.moments, codes, estimator, level)
+    moments = sample.moments
+    interval = interval_of(moments, codes, level) if moments else Interval.missing(too_few(n), n, d)
     if interval.problem:
         warn_undefined(metric, interval.problem, depth=2)
-    elif estimator == "plain":
-        warn_if_small(metric, n, d, depth=2)
     return interval
 
 

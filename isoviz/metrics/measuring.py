@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from isoviz import metrics
-from isoviz.metrics.cloud import Estimate
+from isoviz.metrics.cloud import Estimate, Points
 from isoviz.metrics.dimensions import dead_dimensions, outliers_of
 from isoviz.metrics.directions import indistinct
 from isoviz.metrics.partition_function import WeightSample, row_norms
 from isoviz.metrics.protocol import COSTS, QUICK, CloudKind, Cost, Metric
 from isoviz.metrics.record import PENDING, CloudRecord, Dimensions, Measurement, Reading, WeightsRecord
 from isoviz.metrics.sample import Sample
-
-if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Points
 
 DEPENDENT = "tokens of one text are not independent points"
 POINTS_NEEDED = "it needs the points themselves, but only running sums of this cloud are stored"

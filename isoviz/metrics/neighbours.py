@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import Estimate, answer
+from isoviz.metrics.cloud import Estimate, Points, Value, answer
 from isoviz.metrics.copies import left_out
 from isoviz.metrics.moments import COLLAPSED
 from isoviz.metrics.nearest import EQUAL, mutual
 from isoviz.metrics.protocol import COVARIANCE_ONLY, AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import HUBNESS_POINTS, Sample
-
-if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Points, Value
 
 
 def twonn(points: Points, discard_fraction: float = 0.1) -> Value:

@@ -7,17 +7,24 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import Estimate, check_shape, float64_matrix, like, undefined, warn_undefined
+from isoviz.metrics.cloud import (
+    Array,
+    Estimate,
+    Points,
+    Value,
+    check_shape,
+    float64_matrix,
+    like,
+    undefined,
+    warn_undefined,
+)
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
-
-if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Array, Points, Value
 
 Signs = Literal["positive", "both"]
 Convention = Literal["definition", "published"]
@@ -68,14 +75,10 @@ def partition(
         raise InputError(f"signs must be 'positive' or 'both', got {signs!r}")
     if convention not in ("definition", "published"):
         raise InputError(f"convention must be 'definition' or 'published', got {convention!r}")
-    rows = _Rows(weights)
-    problem = None if rows.count else "there are no weight vectors"
-    if problem is None and scale_free and rows.biggest == 0:
-        problem = "all rows are zero, they have no scale"
-    if problem is not None:
-        warn_undefined("partition", problem)
-        return like(weights, float("nan")), like(weights, float("nan"))
-    ((i1, i2),) = _pairs(rows, [Variant(signs, convention, scale_free)])
+    (pair,) = partitions(weights, [Variant(signs, convention, scale_free)])
+    if pair is None:
+        warn_undefined("partition", "there are no weight vectors, or all are zero and have no scale")
+    i1, i2 = pair or (float("nan"), float("nan"))
     return like(weights, i1), like(weights, i2)
 
 
@@ -90,10 +93,8 @@ def partitions(
     Returns:
         One pair per variant; None if it is undefined (no rows, or a scale-free variant of W = 0).
     """
-    rows = _Rows(weights)
-    defined = [reading for reading in readings if rows.count and not (reading.scale_free and rows.biggest == 0)]
-    pair_of = dict(zip(defined, _pairs(rows, defined, tell), strict=True)) if defined else {}
-    return [pair_of.get(reading) for reading in readings]
+    matrix = _sliceable(weights)
+    return _pairs(matrix, readings, tell) if len(matrix) else [None] * len(readings)
 
 
 def row_norms(weights: Points) -> Array:
@@ -124,58 +125,39 @@ def _blocks(weights: Any, width: int = 0) -> Iterator[NDArray[np.float64]]:
         yield float64_matrix(weights[start : start + step], name)
 
 
-class _Rows:
-    """W (N, d) in a unit in which squares neither overflow nor underflow.
-
-    Attributes:
-        count, d: N and d.
-        biggest: the largest |entry|.
-        unit: divisor of its entries when they are read.
-    """
-
-    def __init__(self, weights: Points) -> None:
-        self._weights = _sliceable(weights)
-        self.count, self.d = self._weights.shape
-        self.biggest = max((float(np.abs(block).max()) for block in _blocks(self._weights)), default=0.0)
-        self.unit = 1.0 if self.biggest == 0 or 1e-100 < self.biggest < 1e100 else self.biggest
-
-    def blocks(self, width: int = 0) -> Iterator[NDArray[np.float64]]:
-        """As `_blocks`."""
-        return (block / self.unit if self.unit != 1.0 else block for block in _blocks(self._weights, width))
-
-
 def _pairs(
-    rows: _Rows, readings: Sequence[Variant], tell: Callable[[int, int], None] | None = None
-) -> list[tuple[float, float]]:
-    """(I1, I2) in each defined variant."""
-    gram, total = np.zeros((rows.d, rows.d)), np.zeros(rows.d)
-    for block in rows.blocks():
+    weights: Any, readings: Sequence[Variant], tell: Callable[[int, int], None] | None = None
+) -> list[tuple[float, float] | None]:
+    """(I1, I2) in each variant; None where it is undefined."""
+    count, d = weights.shape
+    gram, total = np.zeros((d, d)), np.zeros(d)
+    for block in _blocks(weights):
         gram += block.T @ block
         total += block.sum(axis=0)
     # eigh, never eig: N < d implies repeated eigenvalues, for which eig's vectors are not orthogonal
     values, vectors = map(np.asarray, np.linalg.eigh(gram))
     along = total @ vectors
-    cancelled = np.abs(along) <= _CANCELLED * np.sqrt(rows.count * np.maximum(values, 0.0))
-    cancelled &= values > rows.d * np.finfo(np.float64).eps * values[-1]
+    cancelled = np.abs(along) <= _CANCELLED * np.sqrt(count * np.maximum(values, 0.0))
+    cancelled &= values > d * np.finfo(np.float64).eps * values[-1]
     if cancelled.any():
-        along = np.where(cancelled, _furthest(rows, vectors), along)
+        along = np.where(cancelled, _furthest(weights, vectors), along)
     vectors = vectors * np.where(along < 0, -1.0, 1.0)
-    length = float(np.sqrt(np.trace(gram) / rows.count))
-    variants = dict.fromkeys((reading.signs, reading.convention) for reading in readings)
-    log_z: dict[Variant, Any] = dict.fromkeys(readings, -np.inf)
+    length = float(np.sqrt(np.trace(gram) / count))
+    log_z: dict[Variant, Any] = {one: -np.inf for one in readings if length or not one.scale_free}
+    variants = dict.fromkeys((reading.signs, reading.convention) for reading in log_z)
     done = 0
-    for block in rows.blocks(2 * rows.d):
+    for block in _blocks(weights, 2 * d):
         for signs, convention in variants:
             logits = block @ (vectors.T if convention == "published" else vectors)
             logits = np.concatenate([logits, -logits], axis=1) if signs == "both" else logits
             for reading in log_z:
                 if (reading.signs, reading.convention) == (signs, convention):
-                    of_block = _log_sum(logits * (1 / length if reading.scale_free else rows.unit))
+                    of_block = _log_sum(logits * (1 / length if reading.scale_free else 1.0))
                     log_z[reading] = np.logaddexp(log_z[reading], of_block)
         done += len(block)
         if tell:
-            tell(done, rows.count)
-    return [_pair(log_z[reading], reading.convention) for reading in readings]
+            tell(done, count)
+    return [_pair(log_z[one], one.convention) if one in log_z else None for one in readings]
 
 
 def _pair(log_z: NDArray[np.float64], convention: Convention) -> tuple[float, float]:
@@ -185,10 +167,10 @@ def _pair(log_z: NDArray[np.float64], convention: Convention) -> tuple[float, fl
     return float(relative.min()), float(np.sqrt(squares if convention == "published" else squares / len(log_z)))
 
 
-def _furthest(rows: _Rows, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+def _furthest(weights: Any, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     """For each column of `vectors`, the row coordinate along it that is largest in absolute value, with its sign."""
-    extremes = np.zeros(rows.d)
-    for block in rows.blocks():
+    extremes = np.zeros(len(vectors))
+    for block in _blocks(weights):
         reach = block @ vectors
         furthest = np.take_along_axis(reach, np.abs(reach).argmax(axis=0)[None], axis=0)[0]
         extremes = np.where(np.abs(furthest) > np.abs(extremes), furthest, extremes)

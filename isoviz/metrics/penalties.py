@@ -94,15 +94,17 @@ def cosine_penalty(vectors: Tensor) -> Tensor:
     rows = vectors.to(working_dtype(vectors))
     if rows.shape[0] == 0:
         return _nothing(rows)
-    wide = sum_dtype(rows.device)
-    norms = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
-    nonzero = norms > 1e-12
-    # where() after the division keeps a zero row's gradient finite
-    inverse = torch.where(nonzero, 1.0 / norms.clamp_min(1e-12), 0.0)
-    total = (rows * inverse).sum(0, dtype=wide)
-    count = nonzero.sum().to(wide)
+    wide, unit = sum_dtype(rows.device), unit_rows(rows)
+    total = unit.sum(0, dtype=wide)
+    count = unit.detach().any(dim=1).sum().to(wide)
     penalty = (total.square().sum() - count) / count.clamp_min(1.0).square()
     return penalty.to(rows.dtype)
+
+
+def unit_rows(points: Tensor) -> Tensor:
+    """Rows (n, d) of length 1, and zeros for rows shorter than 1e-12, whose gradient stays finite."""
+    lengths = torch.linalg.vector_norm(points, dim=1, keepdim=True)
+    return points * torch.where(lengths > 1e-12, 1 / lengths.clamp_min(1e-12), 0.0)
 
 
 def _defined(m: Moments, zeta: float) -> Moments:

@@ -6,19 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import draw, float64_matrix, is_tensor, resolution
+from isoviz.metrics.cloud import Points, draw, float64_matrix, is_tensor, resolution
 from isoviz.metrics.copies import distinct_rows
 from isoviz.metrics.moments import Moments, centre, cloud_moments, eigenvalues, prefers_gram, std_of
 from isoviz.metrics.nearest import Graph, Neighbours, graph, nearest
-
-if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Points
 
 NEAREST = 10
 """Number of neighbours found in one search for all metrics; the distances dominate the time, not the number."""
@@ -52,6 +49,9 @@ class Sample:
         self.n, self.d = self.points.shape
         self.eps = resolution(points)
         self.inputs = dict(inputs or {})
+        self._subsets: dict[tuple[int, int], Sample] = {}
+        self._neighbours: dict[int, Neighbours] = {}
+        self._graphs: dict[int, Graph] = {}
 
     def subset(self, most: int | None, seed: int) -> Sample:
         """At most `most` points, drawn with the seed without replacement, in their original order; itself if it has no
@@ -67,10 +67,6 @@ class Sample:
         part = Sample(self.points[rows], inputs=self.inputs)
         part.eps = self.eps
         return part
-
-    @cached_property
-    def _subsets(self) -> dict[tuple[int, int], Sample]:
-        return {}
 
     @cached_property
     def moments(self) -> Moments | None:
@@ -162,20 +158,12 @@ class Sample:
             self._neighbours[k] = nearest(self.points, k)
         return self._neighbours[k]
 
-    @cached_property
-    def _neighbours(self) -> dict[int, Neighbours]:
-        return {}
-
     def graph(self, k: int) -> Graph:
         """See `nearest.graph`; n >= k + 2."""
         assert self.points is not None
         if k not in self._graphs:
             self._graphs[k] = graph(self.points, k, self.neighbours(k + 1))
         return self._graphs[k]
-
-    @cached_property
-    def _graphs(self) -> dict[int, Graph]:
-        return {}
 
     @cached_property
     def directions(self) -> Directions:

@@ -16,6 +16,8 @@ import numpy as np
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import (
     Estimate,
+    Points,
+    Value,
     answer,
     is_tensor,
     sum_dtype,
@@ -48,7 +50,6 @@ from isoviz.metrics.protocol import (
 from isoviz.metrics.sample import Sample
 
 if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Points, Value
     from isoviz.metrics.intervals import Interval
 
 REPORTED_ZETA = 0.2
@@ -183,7 +184,7 @@ def _unbiased_interval(sample: Sample) -> Interval:
 
     if sample.moments is None or sample.moments.centred is None:
         problem = too_few(sample.n) if sample.n < 2 else "it needs the whole cloud in memory"
-        return Interval.missing(problem, sample.n, sample.d, groups=sample.n)
+        return Interval.missing(problem, sample.n, sample.d)
     return interval_of(sample.moments)
 
 

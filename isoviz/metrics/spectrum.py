@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import Estimate, answer, like, too_few, undefined, warn_if_small
+from isoviz.metrics.cloud import Array, Estimate, Points, Value, answer, like, too_few, undefined, warn_if_small
 from isoviz.metrics.moments import COLLAPSED, eigenvalues
 from isoviz.metrics.protocol import (
     COVARIANCE_ONLY,
@@ -25,9 +25,6 @@ from isoviz.metrics.protocol import (
     highest_rank,
 )
 from isoviz.metrics.sample import Sample
-
-if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Array, Points, Value
 
 KEPT = 50
 """Maximum number of values of the explained-variance curve in a record."""
@@ -185,9 +182,6 @@ EFFECTIVE_RANK = Metric(
 )
 
 
-_PROBLEMS = ("there are no points", "all points are zero")
-
-
 def rankme(points: Points) -> Value:
     """exp of the entropy of σ/Σσ, where σ are the singular values of the uncentred cloud (n, d); between 1 and min(n, d).
     Garrido et al. (2023) use it to predict how well embeddings do downstream. It is `effective_rank` on another spectrum:
@@ -199,10 +193,8 @@ def rankme(points: Points) -> Value:
 
 
 def _rankme(sample: Sample) -> Estimate:
-    if sample.n == 0:
-        return undefined(_PROBLEMS[0])
-    squares = eigenvalues(sample.second_moment)
-    return effective_rank_of(np.sqrt(squares[squares > 0])) if squares[0] > 0 else undefined(_PROBLEMS[1])
+    squares = _raw_spectrum(sample)
+    return squares if isinstance(squares, Estimate) else effective_rank_of(np.sqrt(squares[squares > 0]))
 
 
 RANKME = Metric(

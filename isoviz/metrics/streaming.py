@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import (
+    Array,
+    Estimate,
+    Points,
     check_shape,
     float64_matrix,
     is_tensor,
@@ -22,10 +25,6 @@ from isoviz.metrics.cloud import (
 )
 from isoviz.metrics.moments import Moments, covariance_moments, estimated, plug_in_estimate, unbiased_estimate
 from isoviz.metrics.sample import Directions, Matrix, Sample, as_float64, directions_of
-
-if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Array, Estimate, Points
-
 
 _SUMS = ("anchor", "offset", "scatter", "cubic", "quartic", "directions")
 
@@ -188,11 +187,6 @@ class CovarianceAccumulator:
             return np.full((self.d, self.d), np.nan) if self.count == 0 else self._scatter * float("nan")
         return self._scatter / (self.count - 1)
 
-    @property
-    def quartic(self) -> float:
-        """Σ‖x̃‖⁴ over the centred points; 0 before the first point. Overflows long before the points do."""
-        return 0.0 if self.count == 0 else float(self._quartic)
-
     def isoscore(self) -> float:
         """IsoScore of everything added so far."""
         return self._score("isoscore", plug_in_estimate)
@@ -232,7 +226,7 @@ class StreamedSample(Sample):
         variances = covariance.diagonal()
         collapsed = bool(np.all(variances <= (self.eps * self.mean) ** 2))
         unit = float(variances.max()) or 1.0
-        total = self._sums.quartic
+        total = float(self._sums._quartic)
         quartic = total / ((self.n - 1) * unit) / unit if 1e-280 < total < np.inf else float("nan")
         return replace(covariance_moments(covariance), n=self.n, quartic=quartic, collapsed=collapsed)
 

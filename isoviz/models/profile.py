@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.metrics import zeros
 from isoviz.metrics.cloud import blocks, check_shape, draw
+from isoviz.metrics.copies import nonzero_rows, zeros_left_out
 from isoviz.metrics.measuring import measure_cloud, readings_of
 from isoviz.metrics.moments import prefers_gram
 from isoviz.metrics.protocol import COSTS, QUICK, CloudKind, Cost
@@ -110,8 +110,8 @@ def measure(
         InputError: not (points, dimensions), not real numbers, or non-finite.
     """
     check_shape(np.shape(points), "points")
-    kept = zeros.nonzero_rows(points)
-    note = zeros.left_out(len(points), len(kept))
+    kept = nonzero_rows(points)
+    note = zeros_left_out(len(points), len(kept))
     where = {"notes": (note,) if note else ()}
     if points.size * 8 <= STREAM_ABOVE:
         cloud = Sample(points[kept] if note else points)

@@ -128,7 +128,7 @@ class Measured:
     def asked(self) -> float:
         """The cosine at which near misses are counted: a recommended threshold, else the first that was read, else the noise floor."""
         related = self.ruler.related
-        if related and related.threshold and related.threshold.recommended is not False:
+        if related and related.threshold and related.threshold.recommended:
             return related.threshold.cosine
         return self.readings[0].cosine if self.readings else self.ruler.floor[-2].cosine
 
@@ -248,9 +248,7 @@ def by_slice(
         points, of = points[rows], slices.Slicing(of.codes[rows], of.names)
     relation = cosines.pairs.relation_of(related.get("pairs"), related.get("labels"), len(points))
     found = ruler.hits or ruler.related
-    threshold = (
-        found.threshold.cosine if found and found.threshold and found.threshold.recommended is not False else None
-    )
+    threshold = found.threshold.cosine if found and found.threshold and found.threshold.recommended else None
     floor = next(level.cosine for level in ruler.floor if level.share == 0.99)
     pairs = None if relation is None else relation.pairs
     return slices.on_ruler(points, of, pairs, related.get("documents"), floor, threshold)

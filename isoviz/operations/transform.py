@@ -15,6 +15,7 @@ from isoviz import posthoc
 from isoviz.errors import InputError
 from isoviz.formatting import sentence
 from isoviz.metrics.cloud import blocks, draw, resolution
+from isoviz.metrics.copies import comparable_rows
 from isoviz.metrics.directions import indistinct, mean_cosine_estimate
 from isoviz.metrics.moments import WHITENED
 from isoviz.metrics.sample import Sample
@@ -23,9 +24,8 @@ from isoviz.models.profile import STREAM_ABOVE
 from isoviz.operations.compare import naming_relevance
 from isoviz.operations.measure import Progress, noting
 from isoviz.operations.operation import STRICT, argument
-from isoviz.posthoc.groups import Groups
+from isoviz.posthoc.protocol import Groups
 from isoviz.readouts import cosines, encoders
-from isoviz.readouts.comparable import comparable_rows
 from isoviz.readouts.division import divide
 from isoviz.readouts.image import MOST_PAIRED, Image
 from isoviz.statistics.paired_bootstrap import Difference, interval
@@ -204,7 +204,7 @@ def _neighbours(transform: posthoc.Chain, points: NDArray[Any], groups: Groups |
     try:
         after = transform.transform(points, groups)
     except InputError:  # `_write` names the row
-        return Difference(None, None, None, len(points), 0)
+        return Difference(None, None, None, len(points))
     rows, _ = comparable_rows(points)
     return interval(cosines.overlap(Image(points[rows]), Image(np.asarray(after)[rows])))
 

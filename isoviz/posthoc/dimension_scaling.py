@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import model_validator
 
 from isoviz.formatting import number
 from isoviz.methods import batchnorm as methods
@@ -18,12 +17,10 @@ from isoviz.parameters import declared_in
 from isoviz.posthoc.directions import SMALLEST
 from isoviz.posthoc.factored import FactoredCloud
 from isoviz.posthoc.protocol import CataloguedTransform, InTraining, Learnt, Paper, Params, parameter
-from isoviz.posthoc.ridge import EVEN, RidgeParams, given_once, words
+from isoviz.posthoc.ridge import EVEN, RidgeParams, words
 
 
 class BatchNormParams(RidgeParams):
-    """Parameters of batch normalisation."""
-
     ridge: float | None = parameter(
         None,
         label="Floor",
@@ -110,8 +107,6 @@ DEFAULT_EPS = {"paper": 0.1, "code": 1e-3}
 
 
 class IsoBNTransformParams(Params):
-    """Parameters of IsoBN as a transform."""
-
     beta: float = declared_in(IsoBNParams, "beta")
     eps: float | None = parameter(
         None,
@@ -130,19 +125,6 @@ class IsoBNTransformParams(Params):
         "form",
         help="paper: γ sums ρ². code: γ averages ρ², and ε is also added under the root of equation 7.",
     )
-    ridge: float | None = parameter(
-        None,
-        label="Floor, relative",
-        symbol="ε / σ",
-        help="ε as a multiple of the root mean square σ of the dimensions, instead of its own unit.",
-        source="our addition: the same effect on a cloud in any unit",
-        ge=1e-12,
-        le=1e6,
-    )
-
-    @model_validator(mode="after")
-    def _given_once(self) -> Self:
-        return given_once(self)
 
     @property
     def floor(self) -> float:
@@ -183,9 +165,7 @@ class IsoBNTransform(CataloguedTransform):
     def _factors(self, covariance: NDArray[np.float64]) -> NDArray[np.float64]:
         """θ̄ (d,) from Σ (d, d), divisor n."""
         std = np.sqrt(covariance.diagonal())
-        size = float(np.sqrt(np.mean(std**2)))
-        floor = self.params.floor if self.params.ridge is None or size == 0 else self.params.ridge * size
-        scale: NDArray[np.float64] = isobn_scale(covariance, std, self.params.beta, floor, self.params.form)
+        scale: NDArray[np.float64] = isobn_scale(covariance, std, self.params.beta, self.params.floor, self.params.form)
         return scale
 
     def _notes(self, factors: NDArray[np.float64]) -> tuple[str, ...]:
@@ -200,7 +180,5 @@ class IsoBNTransform(CataloguedTransform):
 
     @classmethod
     def in_training(cls, params: Any) -> InTraining | str:
-        if params.ridge is not None:
-            return "in training ε has its own unit: give eps"
         note = "In training the statistics change with the encoder, and the encoder adapts to the scaling."
         return InTraining("isobn", {"beta": params.beta, "eps": params.floor, "form": params.form}, note)

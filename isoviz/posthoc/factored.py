@@ -26,8 +26,6 @@ from isoviz.metrics.dimensions import dead_dimensions
 from isoviz.metrics.moments import centre
 from isoviz.posthoc.directions import std_above_rounding
 
-__all__ = ["Coordinates", "FactoredCloud", "Kind"]
-
 Matrix = NDArray[np.float64]
 
 Kind = Literal["any", "own", "principal"]

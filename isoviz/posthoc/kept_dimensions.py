@@ -14,8 +14,6 @@ from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, 
 
 
 class TruncationParams(Params):
-    """Parameters of a truncation."""
-
     keep: int | None = parameter(
         None,
         label="Dimensions kept",
@@ -66,8 +64,6 @@ class Truncation(CataloguedTransform):
 
 
 class RandomDimensionsParams(Params):
-    """Parameters of randomly dropped dimensions."""
-
     drop: float = parameter(
         0.5,
         label="Share dropped",
@@ -83,7 +79,6 @@ class RandomDimensionsParams(Params):
     seed: int = parameter(
         0,
         label="Seed",
-        symbol="",
         help="Draws the dimensions; compare several.",
         source="Takeshita et al. 2025 repeat each share ten times",
         ge=0,
@@ -117,8 +112,6 @@ class RandomDimensions(Truncation):
 
 
 class WithoutDimensionParams(Params):
-    """Parameters of a dropped dimension."""
-
     dimension: int = parameter(
         0,
         label="Dimension",

@@ -9,20 +9,16 @@ from numpy.typing import NDArray
 
 from isoviz.bibliography import entries
 from isoviz.errors import InputError
-from isoviz.posthoc.groups import Groups
-from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Groups, Learnt, Paper, Params, parameter
 
 CENTRING = Paper("Libovický et al. 2020", entries()["libovicky2020language"])
 REMOVAL = Paper("Yang et al. 2021", entries()["yang2021simple"])
 
 
 class LanguageRemovalParams(Params):
-    """Parameters of language removal."""
-
     form: Literal["mean", "directions"] = parameter(
         "mean",
         label="What is removed",
-        symbol="",
         help="mean: the mean of the row's language. directions: the strongest directions of its uncentred vectors (LIR).",
         source="mean: Libovický et al. 2020. directions: Yang et al. 2021, section 2",
     )

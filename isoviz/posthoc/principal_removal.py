@@ -60,8 +60,6 @@ class MeanRemoval(CataloguedTransform):
 
 
 class AllButTheTopParams(Params):
-    """Parameters of all-but-the-top."""
-
     remove: int | None = parameter(
         None,
         label="Directions removed",
@@ -78,7 +76,6 @@ class AllButTheTopParams(Params):
     literal: bool = parameter(
         False,
         label="From the uncentred points",
-        symbol="",
         help=(
             "Project x instead of x − μ onto the removed directions: the covariance is the same, but a constant vector "
             "remains."
@@ -158,8 +155,6 @@ class AllButTheTop(CataloguedTransform):
 
 
 class ClusterBasedParams(Params):
-    """Parameters of the cluster-based transform."""
-
     n_clusters: int = parameter(
         27,
         label="Clusters",
@@ -183,7 +178,6 @@ class ClusterBasedParams(Params):
     seed: int = parameter(
         0,
         label="Seed",
-        symbol="",
         help="Sets the starting point of k-means.",
         source="our addition: the authors' code sets no seed",
         ge=0,

@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from isoviz.errors import InputError, input_error, unknown_name
-from isoviz.metrics.cloud import float64_matrix, is_tensor, resolution, sum_dtype
+from isoviz.metrics.cloud import Array, Points, float64_matrix, is_tensor, resolution, sum_dtype
 from isoviz.parameters import Paper, Params, ParamValue, parameter
 from isoviz.posthoc.directions import surrogate_points
-from isoviz.posthoc.groups import Groups, checked_groups, needed_groups
 
 if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Array, Points
     from isoviz.posthoc.factored import FactoredCloud, Kind
 
 __all__ = [
@@ -37,6 +35,8 @@ __all__ = [
 
 LARGEST = 1e100
 """Larger entries are refused: their squares and fourth powers could overflow float64."""
+Groups = NDArray[np.int64]
+"""(n,) codes from 0 of the rows' groups, such as their languages, −1 if unknown."""
 
 
 FitsOn = Literal["mean", "sample", "population", "points"]
@@ -139,7 +139,7 @@ class Transform:
         x = _checked(float64_matrix(points))
         if len(x) < 2:
             raise InputError(f"fit needs at least 2 points, got {len(x)}")
-        self._fit(x, resolution(points), checked_groups(groups, len(x)))
+        self._fit(x, resolution(points), _checked_groups(groups, len(x)))
         return self
 
     def transform(self, points: Points, groups: Groups | None = None) -> Array:
@@ -152,7 +152,7 @@ class Transform:
         if not is_tensor(points):
             x = _checked(float64_matrix(points))
             _check_width(x.shape[1], width)
-            image: Array = self._map(x, checked_groups(groups, len(x)))
+            image: Array = self._map(x, _checked_groups(groups, len(x)))
             return image
         import torch
 
@@ -165,7 +165,7 @@ class Transform:
             _check_size(float(cloud.detach().abs().max()))
         with torch.autocast(cloud.device.type, enabled=False):
             wide = cloud.to(sum_dtype(cloud.device))
-            mapped: Array = self._map(wide, checked_groups(groups, len(cloud))).to(cloud.dtype)
+            mapped: Array = self._map(wide, _checked_groups(groups, len(cloud))).to(cloud.dtype)
         return mapped
 
     def fit_transform(self, points: Points, groups: Groups | None = None) -> Array:
@@ -314,13 +314,27 @@ class CataloguedTransform(Transform):
         return self.apply(x, arrays, **self._needed(groups))
 
     def _needed(self, groups: Groups | None) -> dict[str, Any]:
-        return {"groups": needed_groups(groups, self.slug)} if self.needs == "groups" else {}
+        if self.needs != "groups":
+            return {}
+        if groups is None:
+            raise InputError(f"{self.slug} needs the group of each row, such as its language", field="groups")
+        return {"groups": groups}
 
     def _width(self) -> int:
         for name, letters in self.ARRAYS.items():
             if "d" in letters:
                 return int(self.learnt.arrays[name].shape[letters.index("d")])
         raise AssertionError(f"{self.slug} learns no array of width d")
+
+
+def _checked_groups(groups: Any, n: int) -> Groups | None:
+    """Codes for n points; `InputError` (field `groups`) if they are none."""
+    if groups is None:
+        return None
+    codes = np.asarray(groups)
+    if codes.shape != (n,) or not np.issubdtype(codes.dtype, np.integer) or (n and codes.min() < -1):
+        raise InputError(f"groups must be {n} whole numbers of at least -1, one for each point", field="groups")
+    return codes.astype(np.int64)
 
 
 def _checked(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -16,8 +16,6 @@ STAYS = "an encoder in training has no stored vectors to compress"
 
 
 class QuantisationParams(Params):
-    """Parameters of quantisation."""
-
     bits: int = parameter(
         8,
         label="Bits per dimension",
@@ -28,19 +26,11 @@ class QuantisationParams(Params):
         le=8,
         slider=(1, 8, 1),
     )
-    codes: bool = parameter(
-        False,
-        label="Return the codes",
-        symbol="",
-        help="Return whole numbers from −2ᵇ⁻¹, rounded down as the library does, instead of the nearest values.",
-        source="sentence-transformers, quantize_embeddings",
-    )
 
 
 class Quantisation(CataloguedTransform):
     """y_i = a_i + z_i s_i: the nearest of 2ᵇ values, s_i apart, from the smallest number a_i of dimension i in the fit set to its
-    largest. As codes ⌊(x_i − a_i)/s_i⌋ − 2ᵇ⁻¹, cut to the same range: with 8 bits, sentence-transformers' `quantize_embeddings` with the
-    fit set for calibration, which rounds down.
+    largest. With 8 bits, these are the intervals of sentence-transformers' `quantize_embeddings` with the fit set for calibration.
 
     Learnt: `start` a (d,), `step` s (d,), 0 for a dimension that is constant in the fit set.
     """
@@ -60,8 +50,6 @@ class Quantisation(CataloguedTransform):
     traps = (
         "Numbers beyond the range of the fit set are cut to its ends.",
         "One extreme row stretches the range of a dimension, and the other rows share few of its values.",
-        "Codes are not the numbers they stand for: every dimension gets the same range and another origin, so cosines change even "
-        "with 8 bits.",
     )
     training = STAYS
     ARRAYS = {"start": "d", "step": "d"}
@@ -77,19 +65,14 @@ class Quantisation(CataloguedTransform):
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         start, step, most = learnt["start"], learnt["step"], 2**self.params.bits - 1
         place = ((x - start) / (step + (step == 0))).clip(0, most)
-        if not self.params.codes:
-            place = place + 0.5
-        codes = place - place % 1  # the floor, in operators that numpy and torch share
-        return codes - 2 ** (self.params.bits - 1) if self.params.codes else start + codes * step
+        place = place + 0.5
+        return start + (place - place % 1) * step  # the floor, in operators that numpy and torch share
 
 
 class BinaryParams(Params):
-    """Parameters of binary quantisation."""
-
     centre: bool = parameter(
         False,
         label="Centre first",
-        symbol="",
         help="Compare each number with the mean of its dimension in the fit set, instead of 0.",
         source="our addition: sentence-transformers' quantize_embeddings compares with 0",
         start=True,

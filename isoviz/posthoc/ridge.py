@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self, TypeVar
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,22 +41,13 @@ class RidgeParams(Params):
 
     @model_validator(mode="after")
     def _given_once(self) -> Self:
-        return given_once(self)
+        if self.ridge is not None and self.eps != type(self).model_fields["eps"].default:
+            raise ValueError("give ridge (a multiple) or eps (absolute), not both")
+        return self
 
     def floor(self, mean_variance: float) -> float:
         """ε for a cloud with this mean variance."""
         return self.eps if self.ridge is None else self.ridge * mean_variance
-
-
-P = TypeVar("P", bound=Params)
-
-
-def given_once(params: P) -> P:
-    """The parameters, unless both `ridge` and `eps` are given: ValueError."""
-    values = params.model_dump()
-    if values["ridge"] is not None and values["eps"] != type(params).model_fields["eps"].default:
-        raise ValueError("give ridge (a multiple) or eps (absolute), not both")
-    return params
 
 
 def words(floor: float, variances: NDArray[np.float64], d: int, strength: float = 1.0) -> str:

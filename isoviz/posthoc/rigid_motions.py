@@ -16,8 +16,6 @@ ISOSCORE_PAPER = Paper("Rudman et al. 2022", entries()["rudman2022isoscore"])
 
 
 class ShiftParams(Params):
-    """Parameters of a shift."""
-
     by: float = parameter(
         1.0,
         label="Shift",
@@ -57,8 +55,6 @@ class Shift(CataloguedTransform):
 
 
 class ScaleParams(Params):
-    """Parameters of a scaling."""
-
     factor: float = parameter(
         2.0,
         label="Factor",
@@ -95,12 +91,9 @@ class Scale(CataloguedTransform):
 
 
 class RotationParams(Params):
-    """Parameters of a random rotation."""
-
     seed: int = parameter(
         0,
         label="Seed",
-        symbol="",
         help="Selects the rotation: the same seed and number of dimensions give the same rotation.",
         source="Mezzadri 2007",
         ge=0,

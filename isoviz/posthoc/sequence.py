@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.posthoc.groups import Groups
-from isoviz.posthoc.protocol import Affine, Transform
+from isoviz.posthoc.protocol import Affine, Groups, Transform
 
 
 class Chain(Transform):

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import field_validator
 
 from isoviz.bibliography import entries
 from isoviz.errors import InputError
@@ -19,12 +18,9 @@ if TYPE_CHECKING:
 
 
 class EmbedFilterParams(Params):
-    """Parameters of EmbedFilter."""
-
     model: str | None = parameter(
         None,
         label="Model",
-        symbol="",
         help="The language model that made the vectors: a name, a directory or a hub id. Its weights hold the unembedding matrix.",
         source="Wu et al. 2026",
     )
@@ -37,13 +33,6 @@ class EmbedFilterParams(Params):
         ge=1,
         slider=(1, 8, 1),
     )
-
-    @field_validator("model")
-    @classmethod
-    def _fits_a_chain(cls, model: str | None) -> str | None:
-        if model is not None and set(model) & set(",~"):
-            raise ValueError("a name without , and ~, which separate steps in a chain")
-        return model
 
 
 class EmbedFilter(CataloguedTransform):

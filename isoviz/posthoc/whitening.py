@@ -104,8 +104,6 @@ SOFT = "Soft-ZCA whitening"
 
 
 class ZCAParams(WhiteningParams):
-    """Parameters of ZCA whitening."""
-
     ridge: float | None = parameter(
         None,
         label="Ridge",
@@ -170,8 +168,6 @@ class ZCA(Whitening):
 
 
 class PCAWhiteningParams(WhiteningParams):
-    """Parameters of PCA whitening."""
-
     components: int | None = parameter(
         None,
         label="Components",

@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics import zeros
+from isoviz.metrics.copies import comparable_rows, first_copies, nonzero_rows, zeros_left_out
 from isoviz.metrics.sample import Sample
-from isoviz.readouts.comparable import comparable_rows, first_copies
 from isoviz.readouts.labels import NEIGHBOURS, neighbours_for
 from isoviz.readouts.pairs import RatedPairs
 from isoviz.readouts.reading import Annotations, Labels
@@ -119,8 +118,8 @@ def divide(vectors: VectorSet, part: Part = "shown") -> Division:
     if vectors.n < FEWEST:
         raise InputError.at("vectors", f"read-outs need at least {FEWEST} rows, got {vectors.n}", "Add rows.")
     order = _shuffled(vectors.columns, vectors.n)
-    kept = zeros.nonzero_rows(vectors.points)
-    left_out = _sentences(zeros.left_out(vectors.n, len(kept)))
+    kept = nonzero_rows(vectors.points)
+    left_out = _sentences(zeros_left_out(vectors.n, len(kept)))
     order = order[np.isin(order, kept)]
     thirds = np.array_split(order, 3)
     some = np.sort(np.concatenate([thirds[0][:MOST_FIT], thirds[1][:MOST_ROWS], thirds[2][:MOST_ROWS]]))
@@ -211,7 +210,7 @@ def _ends(vectors: VectorSet) -> tuple[NDArray[np.int64], NDArray[np.int64], NDA
     assert vectors.pairs is not None
     row_of = {row_id: row for row, row_id in enumerate(vectors.columns["id"].to_numpy())}
     left, right = (vectors.pairs[name].map(row_of).to_numpy(np.int64) for name in ("left", "right"))
-    kept = np.isin([left, right], zeros.nonzero_rows(vectors.points)).all(axis=0)
+    kept = np.isin([left, right], nonzero_rows(vectors.points)).all(axis=0)
     return left[kept], right[kept], vectors.pairs["score"].to_numpy(np.float64)[kept]
 
 
@@ -223,7 +222,7 @@ def _zero_pairs(vectors: VectorSet, kept: int) -> tuple[str, ...]:
 
 def _documents(vectors: VectorSet, left: NDArray[np.int64]) -> NDArray[np.int64]:
     """Rows of the documents that are not zero: those in the group `document`, else all rows that are not queries."""
-    groups, rows = vectors.columns.get("group"), zeros.nonzero_rows(vectors.points)
+    groups, rows = vectors.columns.get("group"), nonzero_rows(vectors.points)
     if groups is not None and (groups == "document").any():
         return np.intersect1d(np.flatnonzero(groups == "document"), rows)
     return np.setdiff1d(rows, left)
@@ -301,7 +300,7 @@ def _pairs(vectors: VectorSet, part: Part) -> Division:
     links = sparse.coo_array((np.ones(len(ends[0])), ends), shape=(vectors.n, vectors.n))
     count, component = sparse.csgraph.connected_components(links, directed=False)
     sizes = np.bincount(component, minlength=count)
-    nonzero = zeros.nonzero_rows(vectors.points)
+    nonzero = nonzero_rows(vectors.points)
     rank = _shuffled_rank(vectors.columns, vectors.n)
     first = np.full(count, vectors.n)
     np.minimum.at(first, component, rank)  # components in the order of their first row in the shuffle

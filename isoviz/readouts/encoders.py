@@ -20,7 +20,7 @@ from isoviz.errors import InputError, shortened
 from isoviz.formatting import decimals
 from isoviz.readouts import retrieval
 from isoviz.readouts.cosines import overlap
-from isoviz.readouts.image import Image, top
+from isoviz.readouts.image import Image
 from isoviz.readouts.slices import Estimate, Slice, Slicing, compared, slicing
 from isoviz.statistics.paired_bootstrap import Mean, interval
 from isoviz.statistics.two_samples import holm
@@ -382,8 +382,7 @@ def _worse(
 def _hits(image: Image, search: retrieval.Relevance, question: int, names: Sequence[Named]) -> tuple[Hit, ...]:
     """The first documents of a question."""
     cosines = image.unit[search.documents] @ image.unit[search.queries[question]]
-    near = top(cosines[None], _TOP)[0]
-    near = near[np.argsort(-cosines[near], kind="stable")]
+    near = np.argsort(-cosines, kind="stable")[:_TOP]
     relevant = search.graded[question][0]
     return tuple(
         Hit(

@@ -19,13 +19,13 @@ from isoviz import posthoc
 from isoviz.errors import InputError
 from isoviz.formatting import decimals
 from isoviz.metrics.cloud import draw, float64_matrix
-from isoviz.metrics.zeros import nonzero_rows
+from isoviz.metrics.copies import nonzero_rows
 from isoviz.readouts import retrieval
 from isoviz.readouts.cosines import NEIGHBOURS, shares_kept
 from isoviz.readouts.image import Image
 from isoviz.readouts.reading import Annotations
+from isoviz.statistics import front
 from isoviz.statistics.paired_bootstrap import Difference, Mean, Statistic, difference
-from isoviz.statistics.pareto import front
 
 MOST_ROWS: Final = 20_000
 """Most rows without questions."""

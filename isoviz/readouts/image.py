@@ -106,11 +106,3 @@ def among_largest(scores: NDArray[np.floating], k: int) -> NDArray[np.float64]:
         certain, possible = above.sum(axis=1, keepdims=True), found[rows].sum(axis=1, keepdims=True)
         chances[rows] *= np.where(above, 1.0, (k - certain) / (possible - certain))
     return chances
-
-
-def top(scores: NDArray[np.floating], k: int) -> NDArray[np.int64]:
-    """(m, k): indices of the k largest scores in each row of (m, n), unordered; ties are broken arbitrarily."""
-    k = min(k, scores.shape[1])
-    if k == scores.shape[1]:
-        return np.tile(np.arange(k), (len(scores), 1))
-    return np.asarray(np.argpartition(scores, scores.shape[1] - k, axis=1)[:, -k:])

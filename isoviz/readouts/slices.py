@@ -22,9 +22,9 @@ from isoviz.cosines.hits import share as share_of
 from isoviz.errors import InputError, listed
 from isoviz.formatting import number
 from isoviz.metrics import isoscore_interval
+from isoviz.metrics.copies import nonzero_rows
 from isoviz.metrics.each_row import Rows, rows
 from isoviz.metrics.intervals import student_quantile
-from isoviz.metrics.zeros import nonzero_rows
 from isoviz.readouts import reading
 from isoviz.readouts.image import Image
 from isoviz.readouts.reading import Annotations

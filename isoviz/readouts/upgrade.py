@@ -8,23 +8,21 @@ cosines up to the offset.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import draw, float64_matrix
+from isoviz.metrics.copies import comparable_rows, nonzero_rows, zeros_left_out
 from isoviz.metrics.moments import centre
-from isoviz.metrics.zeros import left_out, nonzero_rows
 from isoviz.posthoc.protocol import Affine
-from isoviz.readouts.comparable import comparable_rows
 from isoviz.readouts.cosines import Cosine, neighbour_recall, shares_kept
 from isoviz.readouts.image import MOST_PAIRED, Image
 from isoviz.statistics.paired_bootstrap import Difference, Mean, Statistic, difference, interval
 
 Map = Literal["procrustes", "ridge"]
-MAPS: Final[tuple[Map, ...]] = get_args(Map)
 MOST_FIT: Final = 20_000
 """Most rows that a map is fitted on."""
 FEWEST: Final = 24
@@ -96,8 +94,6 @@ def upgrade(
     Raises:
         InputError: different numbers of rows, or fewer than 24 (field `new`); questions that do not fit or fewer than 12 (`queries`).
     """
-    if kind not in MAPS:
-        raise InputError.at("map", f"no map '{kind}' (allowed: {', '.join(MAPS)})")
     if len(new) != len(old) or len(old) < FEWEST:
         raise InputError.at("new", f"at least {FEWEST} rows, as many as old; got {len(old):,} old and {len(new):,} new")
     if questions is not None:
@@ -138,7 +134,7 @@ def upgrade(
 def _comparable(old: NDArray[Any], new: NDArray[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """The rows that are zero in neither set, without copies among the new ones; of very many rows, some."""
     kept = np.intersect1d(nonzero_rows(old), nonzero_rows(new))
-    notes = [f"{note}." for note in [left_out(len(old), len(kept))] if note]
+    notes = [f"{note}." for note in [zeros_left_out(len(old), len(kept))] if note]
     kept = kept[draw(len(kept), 2 * MOST_FIT)]
     rows, copies = comparable_rows(new[kept])
     kept = kept[rows]

@@ -25,11 +25,11 @@ def bibtex(configs: Iterable[RunConfig], measures: Iterable[str] = ()) -> dict[s
 def bibtex_of(runs: Iterable[tuple[str, str, str]], measures: Iterable[str] = ()) -> dict[str, str]:
     """Like `bibtex`, for (model, task, method)."""
     entries = dict(bibliography.entries())
-    for method in methods.catalogue().values():
-        entries |= bibliography.parse(method.paper.bibtex) if method.paper else {}
     keys: set[str] = set()
-    for model, task, method_slug in dict.fromkeys(runs):
-        keys |= _of_method(method_slug)
+    for model, task, method in dict.fromkeys(runs):
+        of_method = _of_method(method)
+        entries |= of_method
+        keys |= of_method.keys()
         keys |= set(found.cites) if (found := tasks.catalogue().get(task)) else set()
         keys |= set(families.CITES.get(_family(model), ()))
     catalogue = metrics.catalogue()
@@ -37,12 +37,12 @@ def bibtex_of(runs: Iterable[tuple[str, str, str]], measures: Iterable[str] = ()
     return {key: entries[key] for key in sorted(keys & entries.keys())}
 
 
-def _of_method(slug: str) -> set[str]:
+def _of_method(slug: str) -> dict[str, str]:
     method = methods.find(slug)
     if method is None:
-        return set()
+        return {}
     parts: tuple[type[Method], ...] = method.part_classes if issubclass(method, Composed) else (method,)
-    return {key for part in parts if part.paper for key in bibliography.parse(part.paper.bibtex)}
+    return bibliography.parse("\n".join(part.paper.bibtex for part in parts if part.paper))
 
 
 def _family(model: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def mean_sd(values: Iterable[float | None]) -> tuple[float | None, float | None]:
@@ -16,3 +16,16 @@ def mean_sd(values: Iterable[float | None]) -> tuple[float | None, float | None]
     if not defined:
         return None, None
     return statistics.fmean(defined), statistics.stdev(defined) if len(defined) > 1 else None
+
+
+def front(points: Sequence[tuple[float, float]]) -> list[int]:
+    """The Pareto front: indices of the points that no other point dominates (at least as large in both coordinates, larger in one),
+    sorted by the first coordinate. Equal points are all on the front.
+    """
+    order = sorted(range(len(points)), key=lambda at: (-points[at][0], -points[at][1]))
+    places: list[int] = []
+    for at in order:
+        last = points[places[-1]] if places else None
+        if last is None or points[at][1] > last[1] or points[at] == last:
+            places.append(at)
+    return places[::-1]

@@ -38,8 +38,6 @@ class Difference:
         value: the difference; None if either reading is undefined.
         low, high: ends of the expanded percentile interval of the paired bootstrap; None if there is no interval.
         n: number of units.
-        resamples: number of resamples.
-        level: nominal coverage.
         reason: why a reading is undefined, if it says so.
     """
 
@@ -47,8 +45,6 @@ class Difference:
     low: float | None
     high: float | None
     n: int
-    resamples: int
-    level: float = LEVEL
     reason: str = ""
 
     @property
@@ -87,10 +83,10 @@ class Statistic(Protocol):
 def difference(before: Statistic, after: Statistic) -> Difference:
     """`after − before` with its interval; both have the same units."""
     if before.value is None or after.value is None:
-        return Difference(None, None, None, after.n, 0, reason=_reason(before) or _reason(after))
+        return Difference(None, None, None, after.n, reason=_reason(before) or _reason(after))
     value = after.value - before.value
     if after.n < FEWEST_UNITS:
-        return Difference(value, None, None, after.n, 0)
+        return Difference(value, None, None, after.n)
     counts = draws(after.n)
     differences = after.resampled(counts) - before.resampled(counts)
     return _percentiles(value, differences, after.n)
@@ -99,7 +95,7 @@ def difference(before: Statistic, after: Statistic) -> Difference:
 def interval(statistic: Statistic) -> Difference:
     """A statistic's own value and interval, in the same form."""
     if statistic.value is None or statistic.n < FEWEST_UNITS:
-        return Difference(statistic.value, None, None, statistic.n, 0, reason=_reason(statistic))
+        return Difference(statistic.value, None, None, statistic.n, reason=_reason(statistic))
     return _percentiles(statistic.value, statistic.resampled(draws(statistic.n)), statistic.n)
 
 
@@ -110,12 +106,12 @@ def _reason(statistic: Statistic) -> str:
 def _percentiles(value: float, differences: Array, n: int) -> Difference:
     finite = differences[np.isfinite(differences)]
     if len(finite) < len(differences) / 2:
-        return Difference(value, None, None, n, len(differences))
+        return Difference(value, None, None, n)
     tail = _expanded_tail(n)
     low, high = np.quantile(finite, [tail, 1 - tail])
     # equal readings can differ by rounding of their sums
     low, high = (0.0 if abs(end) < 1e-6 else float(end) for end in (low, high))
-    return Difference(value, low, high, n, len(differences))
+    return Difference(value, low, high, n)
 
 
 def _expanded_tail(n: int) -> float:

@@ -17,8 +17,6 @@ Kind = Literal["alike", "few"]
 KINDS: Final[tuple[Kind, ...]] = ("alike", "few")
 MOST_PAIRS: Final = 0.9
 """Share of pairs above the cosine limit from which vectors count as alike."""
-ONE_DIRECTION: Final = 1.25
-"""Directions below which the sentence on a collapse speaks of one."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,6 @@ class Alarm:
         estimate: in the batch of the decision, the share of pairs above the cosine limit, or the number of directions.
         evidence: the e-value that crossed the limit.
         false_alarm_rate: the largest probability of any false alarm in the whole training.
-        zero: whether most vectors of that batch are zero.
     """
 
     kind: Kind
@@ -39,16 +36,12 @@ class Alarm:
     estimate: float
     evidence: float
     false_alarm_rate: float
-    zero: bool = False
 
     @property
     def sentence(self) -> str:
-        if self.zero:
-            return "almost all vectors are zero"
         if self.kind == "alike":
             return f"almost all vectors point the same way ({self.estimate:.0%} of the pairs in this batch)"
-        several = f"{self.estimate:.1f} directions" if self.estimate >= ONE_DIRECTION else "one direction"
-        return f"the vectors differ in about {several} only"
+        return f"the vectors differ in about {self.estimate:.1f} directions only"
 
     def __str__(self) -> str:
         rate = f"false-alarm rate over the training at most {self.false_alarm_rate:.3g}"
@@ -119,8 +112,8 @@ class CollapseTest:
             return None
         kind = found[0]
         share = float(seen[kind].mean())
-        estimate, zero = share if kind == "alike" else 1 / share, kind == "alike" and 2 * int(present.sum()) < len(x)
-        return Alarm(kind, step, estimate, self.tests[kind].evidence, self.rate, zero)
+        estimate = share if kind == "alike" else 1 / share
+        return Alarm(kind, step, estimate, self.tests[kind].evidence, self.rate)
 
 
 def _cosines(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Final, Literal
@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError, listed
+from isoviz.metrics.cloud import is_tensor
 from isoviz.watch.collapse import KINDS, Alarm, CollapseTest
 from isoviz.watch.measures import MEASURES, measures_of
-from isoviz.watch.vectors import as_rows, is_a, mask_of, pooled, vectors_in
 
 _CLASSIFIERS: Final = ("ForSequenceClassification", "ForTokenClassification", "ForMultipleChoice")
 
@@ -120,7 +120,7 @@ class Watch:
         """
         if vectors is None and not self._hooks:
             raise InputError("step needs vectors (B, d), or attach(model) before the first step", field="vectors")
-        taken = self._fresh if vectors is None else pooled(vectors, mask, self.pooling)
+        taken = self._fresh if vectors is None else _pooled(vectors, mask, self.pooling)
         self._fresh = None
         self.steps = self.steps + 1 if at is None else at
         if taken is None:
@@ -218,21 +218,22 @@ class Watch:
             near = get_close_matches(self.layer, modules, n=5, cutoff=0.3) or list(modules)[1:]
             raise InputError(f"layer '{self.layer}' is not in this model; for example: {listed(near)}", field="layer")
         for module in modules.values():  # from the outside in
-            if is_a(module, "SentenceTransformer"):
+            kinds = [base.__name__ for base in type(module).__mro__]
+            if "SentenceTransformer" in kinds:
                 return module
-            if is_a(module, "PreTrainedModel"):
+            if "PreTrainedModel" in kinds:
                 body = module.base_model
                 return body.get_encoder() if getattr(body.config, "is_encoder_decoder", False) else body
         raise InputError(f"found no encoder in {type(model).__name__}: name the module with layer=", field="layer")
 
     def _note_mask(self, module: Any, args: tuple[Any, ...], given: dict[str, Any]) -> None:
-        self._mask = mask_of(args, given)
+        self._mask = _mask_of(args, given)
 
     def _take(self, module: Any, args: tuple[Any, ...], given: dict[str, Any], output: Any) -> None:
         if self._fresh is not None or not import_module("torch").is_grad_enabled():  # evaluation
             return
-        mask = mask_of(args, given)
-        self._fresh = pooled(vectors_in(output), self._mask if mask is None else mask, self.pooling)
+        mask = _mask_of(args, given)
+        self._fresh = _pooled(_vectors_in(output), self._mask if mask is None else mask, self.pooling)
 
     # transformers.Trainer and SentenceTransformerTrainer
 
@@ -298,3 +299,50 @@ class Watch:
         return type(
             "Watching", (base,), {"on_fit_start": begin, "on_train_batch_end": after_batch, "on_fit_end": end}
         )()
+
+
+# One vector per text, from what the modules of a model return
+
+
+def _mask_of(args: tuple[Any, ...], given: Mapping[str, Any]) -> Any:
+    """The attention mask in a forward call's arguments, if any."""
+    features = args[0] if args and isinstance(args[0], Mapping) else {}
+    return given.get("attention_mask", features.get("attention_mask"))
+
+
+def _vectors_in(output: Any) -> Any:
+    """Of what a module returns: the sentence embeddings, the last layer, or the first tensor."""
+    if isinstance(output, Mapping) or hasattr(output, "last_hidden_state"):
+        for name in ("sentence_embedding", "last_hidden_state"):
+            value = output.get(name) if isinstance(output, Mapping) else getattr(output, name, None)
+            if value is not None:
+                return value
+    return output[0] if isinstance(output, tuple) else output
+
+
+def _pooled(vectors: Any, mask: Any, pooling: str) -> Any:
+    """(B, d) from (B, d) or (B, L, d), detached; the type of the input."""
+    if is_tensor(vectors):
+        vectors = vectors.detach()
+    elif not hasattr(vectors, "ndim"):
+        vectors = np.asarray(vectors)
+    if vectors.ndim == 2:
+        return vectors
+    if vectors.ndim != 3:
+        raise InputError(f"vectors must have shape (B, d) or (B, L, d), got {tuple(vectors.shape)}", field="vectors")
+    if pooling == "cls":
+        return vectors[:, 0]
+    if mask is None or tuple(mask.shape) != tuple(vectors.shape[:2]):
+        return vectors[:, -1] if pooling == "last" else vectors.mean(1)
+    if pooling == "last":  # padding may stand on either side
+        positions = np.arange(1, vectors.shape[1] + 1) * np.asarray(mask.cpu() if is_tensor(mask) else mask)
+        return vectors[list(range(len(vectors))), positions.argmax(1).tolist()]
+    weights = mask[:, :, None] / mask.sum(1)[:, None, None].clip(1)
+    return (vectors * weights).sum(1)
+
+
+def as_rows(vectors: Any) -> NDArray[np.float32]:
+    raw = vectors.float().cpu().numpy() if is_tensor(vectors) else np.asarray(vectors)
+    if raw.dtype.kind not in "fiu":
+        raise InputError(f"vectors must be real numbers, got an array of type {raw.dtype}", field="vectors")
+    return np.array(raw, dtype=np.float32)

@@ -29,7 +29,7 @@ from isoviz.metrics.spectrum import cumulative_shares
 from isoviz.posthoc.directions import peak_signs
 from isoviz.posthoc.export import require_affine
 from isoviz.posthoc.factored import FactoredCloud
-from isoviz.posthoc.groups import Groups
+from isoviz.posthoc.protocol import Groups
 from isoviz.readouts import cosines, labels, reading
 from isoviz.readouts.division import Division, Part, divide
 from isoviz.readouts.isotropy import Isotropy

@@ -169,7 +169,7 @@ def test_a_set_that_is_gone_or_too_small_says_so(open_page: OpenPage) -> None:
 
 def changed(slug: str, low: float, high: float, n: int = 1_000) -> Comparison:
     middle = (low + high) / 2
-    return Comparison(CATALOGUE[slug], 0.5, 0.5 + middle, Difference(middle, low, high, n, 1_000))
+    return Comparison(CATALOGUE[slug], 0.5, 0.5 + middle, Difference(middle, low, high, n))
 
 
 # ------------------------------------------------------------------------------------------------------ the verdict card
@@ -245,9 +245,9 @@ def answer(isoscore: float | None, mean_cosine: float = 0.5, **told: Any) -> Ans
 def full(**changes: Ends | None) -> Full:
     """A run's, with the intervals of its heads; None if undefined, () if only the interval is missing."""
     made = {
-        slug: Difference(0.1 if ends == () else None, None, None, 100, 0)
+        slug: Difference(0.1 if ends == () else None, None, None, 100)
         if not ends
-        else Difference(sum(ends) / 2, *ends, 100, 2000)
+        else Difference(sum(ends) / 2, *ends, 100)
         for slug, ends in changes.items()
     }
     return Full([Comparison(CATALOGUE[slug], 0.5, 0.8, change) for slug, change in made.items()])

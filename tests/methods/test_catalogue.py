@@ -8,11 +8,6 @@ from isoviz import methods
 from isoviz.errors import InputError
 
 
-def test_the_catalogue_finds_the_files():
-    assert {"baseline", "isobn", "istar", "cosreg"} <= set(methods.catalogue())
-    assert next(iter(methods.catalogue())) == "baseline"
-
-
 @pytest.mark.parametrize("slug", list(methods.catalogue()))
 def test_no_parameters_are_the_defaults(slug):
     assert methods.check_params(slug, {}) == methods.get(slug).Params().model_dump()

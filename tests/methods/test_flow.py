@@ -78,14 +78,6 @@ def test_there_and_back(width, levels, depth):
     torch.testing.assert_close(restore(parameters, steps, gaussian), points, rtol=1e-6, atol=1e-6)
 
 
-def test_bits_per_dimension_by_hand():
-    # two points of two dimensions, log|det| = ln 8
-    points = torch.tensor([[1.0, 0.0], [2.0, 1.0]])
-    nats = [0.5 * (1 + 2 * math.log(2 * math.pi)) - math.log(8), 0.5 * (5 + 2 * math.log(2 * math.pi)) - math.log(8)]
-    expected = sum(nats) / 2 / (2 * math.log(2))
-    assert float(bits_per_dimension(points, torch.tensor(math.log(8.0)))) == pytest.approx(expected, rel=1e-6)
-
-
 def test_likelihood_is_the_density_of_a_gaussian_that_the_map_undoes():
     # h = 3 x + 1 with x standard normal: the map (h − 1)/3 gives the entropy of N(1, 9), ½ log2(2πe 9) bits
     steps = plan(4, 1, 1)

@@ -43,14 +43,6 @@ def test_it_is_the_loss_of_sentence_transformers(seed, shift):
     torch.testing.assert_close(gradient, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_orthogonal_vectors_have_no_term_and_equal_ones_the_largest():
-    assert float(value("gor", torch.eye(5), lam=1.0)) == 0
-    assert float(value("gor", torch.ones(8, 5), lam=1.0)) == pytest.approx(1 + 1 - 1 / 5, rel=1e-6)
-    # lengths do not count
-    points = cloud(6, 5)
-    assert float(value("gor", points * torch.arange(1, 7)[:, None])) == pytest.approx(float(value("gor", points)))
-
-
 def test_a_point_without_direction_counts_as_orthogonal():
     points = torch.ones(3, 4)
     points[2] = 0

@@ -56,15 +56,6 @@ def test_scale_against_the_loop_and_the_total_variance_is_kept(beta):
     assert (scale**2 * cov.diagonal()).sum() == pytest.approx(cov.trace(), rel=1e-12)
 
 
-def test_first_batch_uses_that_batchs_statistics():
-    # bias correction: after one batch the moving covariance is the batch's own, whatever the momentum
-    points = cloud()
-    method = attached()
-    out = method.transform(reps(torch.tensor(points, dtype=torch.float32)), training=True)
-    expected = points * isobn_by_loops(np.cov(points.T, bias=True), 0.5, 0.1)
-    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-4)
-
-
 def test_moving_statistics_over_three_batches_by_hand():
     batches = [cloud(seed=s) for s in range(3)]
     method = attached(momentum=0.25)

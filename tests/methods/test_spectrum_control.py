@@ -1,4 +1,4 @@
-"""Both spectrum controls: their term and target by hand, what they refuse, and that the default cannot empty a weight."""
+"""Both spectrum controls: term and target by hand, gradients by autograd through a singular value decomposition."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from isoviz.methods.spectrum_control import spectrum_penalty
 from tests.methods.attaching import attached
+from tests.metrics.reference_clouds import value_and_gradient
 
 SLUGS = ["spectrum_pol", "spectrum_exp"]
 
@@ -47,9 +49,60 @@ def test_default_target_has_the_weights_norm_at_the_start(slug):
     assert float(target.double().square().sum()) == pytest.approx(float(weight.double().square().sum()), rel=1e-6)
 
 
-@pytest.mark.parametrize("slug", SLUGS)
-def test_the_target_stays_with_the_start_when_resumed(slug):
-    method = attached(slug, output=weight_of())
-    resumed = attached(slug, output=weight_of(seed=5, scale=3.0))  # the weight has moved since
-    resumed.state.load_state_dict(method.state.state_dict())
-    assert torch.equal(resumed.buffer("target"), method.buffer("target"))
+def matrix(rows, columns, seed=0):
+    return torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("shape", [(2, 8), (3, 7), (1, 5), (6, 6), (40, 9)])
+@pytest.mark.parametrize("scale", [0.02, 1.0, 50.0])
+def test_value_and_gradient_match_the_decomposition(shape, scale):
+    weight = scale * matrix(*shape)
+    target = torch.linspace(2.0, 0.5, min(shape), dtype=torch.float64)
+    value, gradient = value_and_gradient(lambda w: spectrum_penalty(w, target), weight)
+    expected, oracle = value_and_gradient(lambda w: (torch.linalg.svdvals(w) - target).square().sum(), weight)
+    torch.testing.assert_close(value, expected, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(gradient, oracle, rtol=1e-8, atol=1e-8)
+
+
+def test_repeated_singular_values_give_the_gradient_of_their_whole_space():
+    # all σ equal s: U diag(σ − t) Vᵀ with equal targets is (s − t)/s · W, whatever basis is chosen
+    weight = 3.0 * torch.linalg.qr(matrix(12, 4))[0]
+    target = torch.full((4,), 1.0, dtype=torch.float64)
+    value, gradient = value_and_gradient(lambda w: spectrum_penalty(w, target), weight)
+    assert float(value) == pytest.approx(4 * 4.0)
+    torch.testing.assert_close(gradient, 2 * (2 / 3) * weight, rtol=1e-10, atol=1e-12)
+    _, falling = value_and_gradient(lambda w: spectrum_penalty(w, torch.tensor([4.0, 3.0, 2.0, 1.0])), weight)
+    assert torch.isfinite(falling).all()
+
+
+def test_rank_deficient_and_zero_weights_are_finite():
+    thin = torch.zeros(4, 6, dtype=torch.float64)
+    thin[0] = matrix(1, 6)[0]
+    target = torch.tensor([2.0, 1.5, 1.0, 0.5])
+    value, gradient = value_and_gradient(lambda w: spectrum_penalty(w, target), thin)
+    assert float(value) == pytest.approx((float(thin[0].norm()) - 2) ** 2 + 1.5**2 + 1 + 0.25)
+    assert torch.isfinite(gradient).all()
+    assert float(gradient[1:].abs().max()) < 1e-6  # a direction that is not there is not made up
+    value, gradient = value_and_gradient(lambda w: spectrum_penalty(w, target), torch.zeros(4, 6))
+    assert float(value) == pytest.approx(7.5)
+    assert torch.equal(gradient, torch.zeros(4, 6))
+
+
+def test_a_weight_that_diverged_is_reported_as_nan():
+    weight = torch.full((2, 4), math.nan, requires_grad=True)
+    assert torch.isnan(spectrum_penalty(weight, torch.ones(2)))
+    assert torch.isnan(spectrum_penalty(torch.full((2, 4), math.inf), torch.ones(2)))
+
+
+def test_half_precision_and_autocast_lose_nothing():
+    weight = (0.02 * matrix(2, 64)).float()
+    target = torch.tensor([0.2, 0.1])
+    value, gradient = value_and_gradient(lambda w: spectrum_penalty(w, target), weight)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        same, again = value_and_gradient(lambda w: spectrum_penalty(w, target), weight)
+    assert value.dtype == torch.float32
+    assert torch.equal(value, same)
+    assert torch.equal(gradient, again)
+    half = weight.bfloat16()
+    assert spectrum_penalty(half, target).dtype == torch.float32
+    assert float(spectrum_penalty(half, target)) == pytest.approx(float(spectrum_penalty(half.double(), target)))

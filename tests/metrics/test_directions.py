@@ -29,12 +29,6 @@ def test_against_loops(n, d, block, monkeypatch):
     assert uniformity(x * 1e-200) == pytest.approx(by_loops_sphere(x), abs=1e-12)
 
 
-def test_known_values():
-    assert uniformity(np.array([[1.0, 0.0], [-3.0, 0.0]])) == pytest.approx(-8)
-    assert uniformity(np.array([[1.0, 0.0], [0.0, 2.0]])) == pytest.approx(-4)
-    assert uniformity(np.ones((5, 3))) == pytest.approx(0, abs=1e-12)
-
-
 @pytest.mark.parametrize("d", [2, 3, 50, 768])
 def test_the_value_of_the_whole_sphere(d):
     """E exp(4x·y) is Γ(d/2) (4/2)^(1 − d/2) I_(d/2 − 1)(4)."""
@@ -46,24 +40,23 @@ def test_the_value_of_the_whole_sphere(d):
     assert uniformity(x) == pytest.approx(metrics.get("uniformity").at_isotropy.value(1500, d), abs=0.01)
 
 
-def by_loops_positives(x, y, alpha):
+def by_loops_positives(x, y):
     total = 0.0
     for one, other in zip(x, y, strict=True):
         difference = one / np.sqrt(sum(one * one)) - other / np.sqrt(sum(other * other))
-        total += np.sqrt(sum(difference**2)) ** alpha
+        total += sum(difference**2)
     return total / len(x)
 
 
-@pytest.mark.parametrize("alpha", [0.5, 1, 2, 3])
-def test_against_loops_and_the_authors_function(alpha):
+def test_against_loops_and_the_authors_function():
     """`align_loss` of github.com/ssnl/align_uniform is (x - y).norm(p=2, dim=1).pow(alpha).mean(), of vectors of length 1."""
     x, y = spread_cloud(40, 6) - 9, spread_cloud(40, 6, 1) - 9
-    value = alignment(x, y, alpha)
-    assert isinstance(value, float) and value == pytest.approx(by_loops_positives(x, y, alpha), abs=1e-12)
+    value = alignment(x, y)
+    assert isinstance(value, float) and value == pytest.approx(by_loops_positives(x, y), abs=1e-12)
     one, other = (torch.nn.functional.normalize(torch.from_numpy(side), dim=1) for side in (x, y))
-    assert value == pytest.approx(float((one - other).norm(p=2, dim=1).pow(alpha).mean()), abs=1e-9)
-    assert alignment(torch.from_numpy(x), torch.from_numpy(y), alpha).item() == pytest.approx(value)
-    assert alignment(x * 1e-200, y * 1e200, alpha) == pytest.approx(value, abs=1e-12)
+    assert value == pytest.approx(float((one - other).norm(p=2, dim=1).pow(2).mean()), abs=1e-9)
+    assert alignment(torch.from_numpy(x), torch.from_numpy(y)).item() == pytest.approx(value)
+    assert alignment(x * 1e-200, y * 1e200) == pytest.approx(value, abs=1e-12)
 
 
 def test_zero_vectors_are_left_out():

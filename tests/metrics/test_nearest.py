@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isoviz.metrics import nearest as searching
 from isoviz.metrics.nearest import nearest
 
 RNG = np.random.default_rng(0)
@@ -36,19 +35,3 @@ def test_distances_match_a_full_search(name, k):
         np.take_along_axis(between, distances.indices, axis=1), distances.distances, rtol=1e-9, atol=1e-300
     )
     assert all(len(set(row)) == k and i not in row for i, row in enumerate(distances.indices.tolist()))
-
-
-def test_double_precision_is_used_where_it_is_needed_only(monkeypatch):
-    searched = []
-    plain = searching._candidates
-
-    def counted(x, rows, count, dtype):
-        searched.append((dtype, len(rows)))
-        return plain(x, rows, count, dtype)
-
-    monkeypatch.setattr(searching, "_candidates", counted)
-    nearest(CLOUDS["isotropic"], 2)
-    assert searched == [(np.float32, 300), (np.float64, 0)]
-    searched.clear()
-    nearest(CLOUDS["two tight and distant clusters"], 2)
-    assert searched == [(np.float32, 240), (np.float64, 240)]

@@ -103,7 +103,7 @@ def test_the_definition_respects_its_bound(seed, n, d, scale, mean, signs, scale
     assert i2 <= (1 - i1) / (2 * np.sqrt(i1)) * (1 + 1e-9) + 1e-12
 
 
-@pytest.mark.parametrize("scale", [1e-200, 1e-3, 1.0, 40.0, 1e200])
+@pytest.mark.parametrize("scale", [1e-50, 1e-3, 1.0, 40.0, 1e50])
 def test_scale_free_ignores_the_scale_and_the_rest_does_not(scale):
     w = np.random.default_rng(0).normal(size=(100, 8)) + 0.3
     assert partition(w * scale, scale_free=True) == pytest.approx(partition(w, scale_free=True), rel=1e-9)
@@ -113,7 +113,7 @@ def test_scale_free_ignores_the_scale_and_the_rest_does_not(scale):
 
 def test_rows_without_a_scale():
     assert partition(np.zeros((5, 3))) == (1.0, 0.0)
-    with pytest.warns(UndefinedWarning, match="all rows are zero") as caught:
+    with pytest.warns(UndefinedWarning, match="all are zero") as caught:
         assert np.isnan(partition(np.zeros((5, 3)), scale_free=True)).all()
     assert caught[0].filename == __file__
 

@@ -32,7 +32,6 @@ MAKE = {
     "batch_norm without floor": lambda: posthoc.batch_norm(eps=0),
     "rotation": lambda: posthoc.rotation(seed=3),
     "quantisation to two bits": lambda: posthoc.quantisation(bits=2),
-    "quantisation, codes": lambda: posthoc.quantisation(codes=True),
     "binary from 0": lambda: posthoc.binary(),
     "shift": lambda: posthoc.shift(by=-2),
     "scale": lambda: posthoc.scale(factor=3),
@@ -80,7 +79,7 @@ def test_parameters_are_seen_by_notebooks_and_may_be_numpy_numbers():
 
     assert list(inspect.signature(posthoc.all_but_the_top).parameters) == ["remove", "literal"]
     assert posthoc.all_but_the_top(remove=np.int64(3)).params.remove == 3
-    assert repr(posthoc.isobn(beta=np.float32(0.25))) == "isobn(beta=0.25, eps=None, form='paper', ridge=None)"
+    assert repr(posthoc.isobn(beta=np.float32(0.25))) == "isobn(beta=0.25, eps=None, form='paper')"
     with pytest.raises(InputError, match="remove: .*integer"):
         posthoc.all_but_the_top(remove=2.5)
 
@@ -158,8 +157,8 @@ def test_a_collapsed_fit_set(name):
         np.testing.assert_array_equal(image, train)
     elif name in {"random_dimensions", "without_dimension"}:
         np.testing.assert_array_equal(image, train[:, : 2 if name == "random_dimensions" else 3])
-    elif name in {"binary", "binary from 0", "quantisation, codes"}:  # one sign, or the first code
-        np.testing.assert_array_equal(image, {"binary": -1, "binary from 0": 1, "quantisation, codes": -128}[name])
+    elif name in {"binary", "binary from 0"}:  # one sign
+        np.testing.assert_array_equal(image, {"binary": -1, "binary from 0": 1}[name])
     elif name == "all_but_the_top, literal":
         np.testing.assert_allclose(image, 0, atol=1e-15)  # no direction to remove: only centred
     elif name in {"rotation", "shift", "scale"}:  # they look at no spread, or shift by a multiple of it

@@ -74,7 +74,7 @@ def test_questions_judge_where_there_are_some_and_fit_nothing(points: np.ndarray
 
 def test_a_loss_within_the_margin_whose_interval_is_not_is_not_harmless() -> None:
     def way(bits: int, low: float) -> Stored:
-        return Stored("none", bits, 32, {"neighbours": 0.995}, {"neighbours": Difference(-0.005, low, 0.0, 300, 1000)})
+        return Stored("none", bits, 32, {"neighbours": 0.995}, {"neighbours": Difference(-0.005, low, 0.0, 300)})
 
     unclear = Frontier([way(1, -0.02), way(32, 0.0)], 32, ["neighbours"], 300, 300, 0.01)
     assert unclear.sentence.startswith("Nothing smaller than float32 in 32 dimensions (128 bytes)")

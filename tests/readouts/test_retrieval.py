@@ -37,15 +37,6 @@ def scores_of(points: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(unit[:QUERIES] @ unit[QUERIES:].T)
 
 
-@pytest.mark.parametrize("whole_numbers", [False, True])
-def test_ndcg_equals_that_of_scikit_learn(whole_numbers):
-    points, grades, relevance = made(5, whole_numbers=whole_numbers)
-    scores = np.round(scores_of(points), 9)
-    measured = measure(Image(points), relevance)["ndcg_cosine"]
-    assert measured.n == QUERIES - 1
-    assert measured.value == pytest.approx(ndcg_score(grades[1:], scores[1:], k=10), abs=1e-6)
-
-
 def test_without_ties_everything_equals_trec_eval():
     points, grades, relevance = made(7)
     scores = scores_of(points)

@@ -13,7 +13,7 @@ from sklearn.linear_model import Ridge
 
 from isoviz.__main__ import main
 from isoviz.errors import InputError
-from isoviz.readouts.upgrade import MAPS, fit, upgrade
+from isoviz.readouts.upgrade import fit, upgrade
 
 RNG = np.random.default_rng(2)
 
@@ -43,7 +43,7 @@ def test_ridge_is_scikit_learns_with_a_penalty_of_the_grid() -> None:
     assert min(np.abs(one.coef_.T - matrix).max() + np.abs(one.intercept_ - offset).max() for one in known) < 1e-6
 
 
-@pytest.mark.parametrize("kind", MAPS)
+@pytest.mark.parametrize("kind", ["procrustes", "ridge"])
 @pytest.mark.parametrize("shape", [(40, 6, 9), (40, 9, 6), (30, 50, 50), (30, 50, 40), (30, 1, 3)])
 def test_other_widths_and_fewer_rows_than_dimensions(kind: str, shape: tuple[int, int, int]) -> None:
     n, d, width = shape

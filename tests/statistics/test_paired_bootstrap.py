@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from isoviz.statistics import paired_bootstrap
 from isoviz.statistics.paired_bootstrap import (
     Correlation,
     Jackknife,
@@ -14,7 +13,6 @@ from isoviz.statistics.paired_bootstrap import (
     Ranks,
     difference,
     draws,
-    interval,
 )
 
 N = 60
@@ -37,28 +35,6 @@ def test_a_statistic_and_its_resamples_equal_those_of_copied_units(name: str) ->
     expected = [plain(np.repeat(np.arange(N), row.astype(int))) for row in counts[:50]]
     assert statistic.resampled(counts)[:50] == pytest.approx(expected, abs=2e-6)
     assert statistic.resampled(np.array(counts[:50])) == pytest.approx(expected, abs=2e-6)  # not the shared draws
-
-
-def test_every_resample_draws_as_many_units_as_there_are() -> None:
-    assert (draws(N).sum(axis=1) == N).all()
-    assert len(draws(N)) == paired_bootstrap.RESAMPLES
-    assert len(draws(100_000)) == 200  # bounded memory
-
-
-def test_the_interval_of_a_mean_is_near_the_normal_one() -> None:
-    values = np.random.default_rng(0).normal(2.0, 3.0, 400)
-    bootstrap = interval(Mean(values))
-    error = values.std() / np.sqrt(400)
-    assert bootstrap.low == pytest.approx(values.mean() - 1.96 * error, abs=0.3 * error)
-    assert bootstrap.high == pytest.approx(values.mean() + 1.96 * error, abs=0.3 * error)
-
-
-def test_pairing_finds_a_small_change_that_is_the_same_everywhere() -> None:
-    noise = np.random.default_rng(1).normal(size=200)
-    change = difference(Mean(noise), Mean(noise + 0.01))
-    assert change.value == pytest.approx(0.01) and change.excludes_zero
-    assert not difference(Mean(noise), Mean(noise)).excludes_zero
-    assert difference(Mean(noise), Mean(noise)).low == 0.0
 
 
 def test_the_jackknife_of_a_mean_draws_as_the_mean_does() -> None:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from isoviz.statistics.pareto import front
+from isoviz.statistics import front
 
 
 def dominated(one: tuple[float, float], other: tuple[float, float]) -> bool:

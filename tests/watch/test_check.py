@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.linalg import orthogonal_procrustes
 from scipy.stats import ortho_group
 
 import isoviz
@@ -249,12 +248,9 @@ def test_agreement_is_that_of_numpy_and_scipy(noise):
     old = cloud(300).astype(np.float32).astype(float)
     new = old @ ortho_group.rvs(8, random_state=0) + noise * np.random.default_rng(4).normal(size=old.shape)
     new = new.astype(np.float32).astype(float)
-    found = by_name(drift.check(new, drift.baseline(old), same_rows=True, fail_on={"rotated_cosine": 0.01}))
+    found = by_name(drift.check(new, drift.baseline(old), same_rows=True, fail_on={"row_cosine": 0.01}))
     x, y = (points / np.linalg.norm(points, axis=1, keepdims=True) for points in (old, new))
     assert found["row_cosine"].after == pytest.approx((x * y).sum(1).mean())
-    turned = x @ orthogonal_procrustes(x, y)[0]  # of the same rows
-    assert found["rotated_cosine"].after == pytest.approx((turned * y).sum(1).mean(), abs=0.02)
-    assert found["rotated_cosine"].outcome == ("within tolerance" if noise < 1 else "changed")
     near = [np.argsort(-(z @ z.T) + 9 * np.eye(300), axis=1, kind="stable")[:, :10] for z in (x, y)]
     recall = np.mean([len({*a} & {*b}) / 10 for a, b in zip(*near, strict=True)])
     assert found["neighbour_recall10"].after == pytest.approx(recall)
@@ -309,7 +305,7 @@ def test_a_baseline_survives_its_file(tmp_path):
     read = drift.Baseline.read(tmp_path / "before.json")
     old = json.loads((tmp_path / "before.json").read_text())
     assert old.pop("searches") == {} and drift.Baseline.model_validate(old) == read  # of versions before
-    assert read == before and read.corpus == drift.baseline(cloud()).corpus != drift.baseline(cloud(seed=1)).corpus
+    assert read == before
     assert read.points == pytest.approx(cloud(), rel=1e-6)
     for name, (value, low, high) in read.measures.items():
         assert low <= value <= high, name

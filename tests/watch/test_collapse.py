@@ -68,8 +68,8 @@ def test_a_healthy_training_is_silent() -> None:
     [
         (alike, "alike", "point the same way"),
         (identical, "alike", "point the same way"),
-        (nothing, "alike", "almost all vectors are zero"),
-        (line, "few", "about one direction only"),
+        (nothing, "alike", "almost all vectors point the same way"),
+        (line, "few", "about 1.0 directions only"),
         (plane, "few", "directions only"),
     ],
 )

@@ -50,7 +50,7 @@ def test_invalid_chains(text, reason):
 def test_the_steps_are_the_transforms_and_isolayer():
     assert set(chains.catalogue()) == {*posthoc.catalogue(), "isolayer"}
     assert list(chains.catalogue()["isolayer"].Params.model_fields) == ["alpha", "isotropy"]
-    assert repr(chains.step("isobn", beta=2).make()) == "isobn(beta=2.0, eps=None, form='paper', ridge=None)"
+    assert repr(chains.step("isobn", beta=2).make()) == "isobn(beta=2.0, eps=None, form='paper')"
 
 
 def test_each_step_names_its_training_method_or_says_why_there_is_none():

@@ -11,7 +11,6 @@ Arrays need numpy and pydantic only; tables need pyarrow and pandas.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import platform
@@ -26,9 +25,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from isoviz import __version__, vectors
 from isoviz.errors import InputError, shortened, unknown_name
-from isoviz.metrics.cloud import blocks, draw, is_tensor
+from isoviz.metrics.cloud import draw, is_tensor
+from isoviz.metrics.copies import nonzero_rows
 from isoviz.metrics.intervals import jackknife_error, student_quantile
-from isoviz.metrics.zeros import nonzero_rows
 from isoviz.readouts import retrieval, slices
 from isoviz.readouts.division import annotations_of
 from isoviz.readouts.image import Image
@@ -47,21 +46,9 @@ from isoviz.watch.drift.measures import (
     squared_distances,
 )
 from isoviz.watch.drift.records import CANARY, Baseline, Check, Drift, Outcome, missing_notes
-from isoviz.watch.vectors import as_rows
+from isoviz.watch.watching import as_rows
 
-__all__ = [
-    "LEVEL",
-    "MEASURES",
-    "Baseline",
-    "Check",
-    "Drift",
-    "Searches",
-    "baseline",
-    "check",
-    "missing_notes",
-    "read",
-    "searches_of",
-]
+__all__ = ["MEASURES", "Baseline", "Check", "Drift", "baseline", "check", "missing_notes", "read", "searches_of"]
 
 Searches = Mapping[str, tuple[float, float, float]]
 """nDCG@10, recall@10 and MRR of each query."""
@@ -94,9 +81,6 @@ def baseline(
     rows = _drawn(raw, places)
     found = measured(rows, _groups(len(rows)))
     reach = {name: _quantile(1) * jackknife_error(found.without[name]) for name in found.values}
-    digest = hashlib.sha256(f"{raw.dtype.str} {raw.shape}".encode())
-    for _, block in blocks(raw, max(1, MOST_BYTES // d)):
-        digest.update(np.ascontiguousarray(block).data)
     return Baseline(
         n=n,
         d=d,
@@ -110,7 +94,6 @@ def baseline(
         },
         missing=found.missing,
         searches=dict(searches or {}),
-        corpus=digest.hexdigest()[:32],
         versions={"isoviz": __version__, "numpy": version("numpy"), "python": platform.python_version()},
     )
 
@@ -135,7 +118,7 @@ def check(
     Args:
         points: (n, d), as for `baseline`.
         baseline: or its file.
-        fail_on: judged measures and their tolerances, in the measure's own units (None: its default); None: all but the rotated cosine.
+        fail_on: judged measures and their tolerances, in the measure's own units (None: its default); None: all.
         ids: n different ids; at least 40 rows of the baseline, and half of them, must have one of these. If one of the sets has fewer
             rows, 5 are enough, and are compared row by row only.
         same_rows: pair by row number: row k is the same text in both sets.
@@ -254,7 +237,7 @@ def _searched(old: Searches, new: Searches) -> dict[str, tuple[float, float, flo
 def _tolerances(fail_on: Mapping[str, float | None] | None) -> dict[str, float | None]:
     """Judged measures and their tolerances; None for a default."""
     if fail_on is None:
-        return {name: None for name, measure in MEASURES.items() if measure.judged}
+        return dict.fromkeys(MEASURES)
     for name, value in fail_on.items():
         if name not in MEASURES:
             raise unknown_name("measure", name, MEASURES, field="fail_on")

@@ -14,7 +14,7 @@ from isoviz.metrics.intervals import left_out
 from isoviz.metrics.moments import centre, eigenvalues, is_usable, unbiased_sums
 from isoviz.metrics.sample import Sample
 from isoviz.metrics.spectrum import effective_rank_of
-from isoviz.readouts.cosines import overlap
+from isoviz.readouts.cosines import NOISE, overlap
 from isoviz.readouts.image import Image
 from isoviz.statistics.paired_bootstrap import Jackknife
 from isoviz.watch.measures import measures_of
@@ -27,10 +27,6 @@ FEWEST: Final = GROUPS
 """Fewest rows of a set, and fewest pairs of rows with the same id."""
 SAME: Final = 0.999
 """Cosine of two vectors that differ by numerical noise: half precision and 8 bits stay above it."""
-FOLDS: Final = 5
-"""Parts of the rows, each of which is compared after a rotation that was fitted on the others."""
-NOISE: Final = 0.99
-"""Share of unrelated pairs below the noise floor."""
 
 SEARCHES: Final = ("ndcg10", "recall10", "mrr")
 """Means over queries of known relevance, of cosines."""
@@ -42,7 +38,6 @@ class Measure(NamedTuple):
     Attributes:
         tolerance: default; a share of the baseline's value if `relative`.
         reason: what this much is.
-        judged: whether it decides without being named.
         distance: whether it compares two sets, so that its change cannot be negative.
         agreement: whether it compares paired rows, so that it is 1 if nothing changed.
         search: whether it is a quality of search, of which only a fall is a change.
@@ -52,7 +47,6 @@ class Measure(NamedTuple):
     tolerance: float
     reason: str
     relative: bool = False
-    judged: bool = True
     distance: bool = False
     agreement: bool = False
     search: bool = False
@@ -73,9 +67,6 @@ MEASURES: Final = {
     "mean_shift": Measure(0.1, "its square is one percent of the variance", distance=True),
     "covariance_distance": Measure(0.2, "every vector one tenth longer", distance=True),
     "row_cosine": Measure(0.01, "an angle of eight degrees between old and new", agreement=True, low=-1, high=1),
-    "rotated_cosine": Measure(
-        0.01, "the same angle, after the best rotation", judged=False, agreement=True, low=-1, high=1
-    ),
     "neighbour_recall10": Measure(0.1, "one in ten of each row's nearest rows lost", agreement=True, low=0, high=1),
     **{name: Measure(0.01, "one point of a hundred lost", search=True, low=0, high=1) for name in SEARCHES},
 }
@@ -217,34 +208,14 @@ def agreements(
 ) -> tuple[dict[str, tuple[float, float]], dict[str, str], str, Matrix]:
     """How paired rows (n, d), a share of the set, agree: values with standard errors, reasons for missing ones, `_identity`, cosines."""
     x, y = (points / np.linalg.norm(points, axis=1, keepdims=True) for points in (before, after))
-    (n, d), own = x.shape, _row_cosines(x, y)
-    cosines, missing = {"row_cosine": own}, dict[str, str]()
-    if n - -(-n // FOLDS) < d:
-        missing["rotated_cosine"] = f"a rotation needs more than {FOLDS * d // (FOLDS - 1)} paired rows, got {n}"
-    else:
-        cosines["rotated_cosine"] = _rotated_cosines(x, y)
-    found = {name: (float(one.mean()), float(one.std(ddof=1) / math.sqrt(n))) for name, one in cosines.items()}
+    n, own, missing = len(x), 1 - ((x - y) ** 2).sum(axis=1) / 2, dict[str, str]()  # exactly 1 for equal rows
+    found = {"row_cosine": (float(own.mean()), float(own.std(ddof=1) / math.sqrt(n)))}
     recall = overlap(Image(before), Image(after))
     if n >= FEWEST and isinstance(recall, Jackknife) and recall.value is not None:
         found["neighbour_recall10"] = recall.value, recall.standard_error
     else:
         missing["neighbour_recall10"] = f"it needs at least {FEWEST} paired rows that are not equally near, got {n}"
     return found, missing, _identity(x, y, own, share), own
-
-
-def _row_cosines(x: Matrix, y: Matrix) -> Matrix:
-    """(n,) cosines of paired rows of length 1; exactly 1 for equal rows."""
-    return np.asarray(1 - ((x - y) ** 2).sum(axis=1) / 2)
-
-
-def _rotated_cosines(x: Matrix, y: Matrix) -> Matrix:
-    """(n,) after an orthogonal map (Schönemann 1966) fitted on the other folds: one fitted on the same rows fits noise, too."""
-    fold = np.random.default_rng(2).permutation(np.arange(len(x)) % FOLDS)
-    cosines = np.empty(len(x))
-    for k in range(FOLDS):
-        u, _, v = np.linalg.svd(x[fold != k].T @ y[fold != k])
-        cosines[fold == k] = _row_cosines(x[fold == k] @ (u @ v), y[fold == k])
-    return cosines
 
 
 def _identity(x: Matrix, y: Matrix, own: Matrix, share: float) -> str:

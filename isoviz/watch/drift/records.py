@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, computed_fie
 from isoviz import input_validation
 from isoviz.errors import InputError, input_error, shortened
 from isoviz.formatting import number
-from isoviz.metrics import zeros
+from isoviz.metrics.copies import zeros_left_out
 from isoviz.readouts.slices import Slice
 from isoviz.watch.drift.measures import FEWEST, MEASURES
 
@@ -39,7 +39,6 @@ class Baseline(_Record):
         measures: of the kept rows, each with its 95 % interval (delete-a-group jackknife).
         missing: measures that are left out, and why.
         searches: nDCG@10, recall@10 and MRR of each query in the whole set, if relevance was given.
-        corpus: 32 hex digits of the content of the whole set.
     """
 
     format: Literal[1] = FORMAT
@@ -52,7 +51,6 @@ class Baseline(_Record):
     measures: dict[str, tuple[float, float, float]]
     missing: dict[str, str]
     searches: dict[str, tuple[float, float, float]] = {}
-    corpus: str
     versions: dict[str, str]
 
     @staticmethod
@@ -186,7 +184,7 @@ class Check(_Record):
         if unclear and not self.paired:
             unclear.append("rows are not paired; if the texts are the same, ids or row numbers make intervals shorter")
         sets = zip(("in the baseline, ", ""), self.n, self.zeros, strict=True)
-        left_out = [f"{where}{zeros.left_out(n, n - count)}" for where, n, count in sets if count]
+        left_out = [f"{where}{zeros_left_out(n, n - count)}" for where, n, count in sets if count]
         return [*left_out, *unclear, *missing_notes(self.missing)]
 
 
