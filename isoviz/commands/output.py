@@ -13,7 +13,6 @@ from isoviz.formatting import number
 
 if TYPE_CHECKING:
     from isoviz.readouts.slices import Slice
-    from isoviz.runs.summaries import RunSummary
 
 _python_warnings: list[str] = []
 
@@ -63,20 +62,6 @@ def print_json(document: Mapping[str, Any], notes: Iterable[str] = ()) -> None:
     text = to_json({**document, "warnings": list(every)}, indent=2, inf_nan_mode="null").decode()
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
-
-
-def lines_of(run: RunSummary, numbers: Iterable[str]) -> str:
-    """A run that can be read: its setup, how it ended, and if it finished its numbers and notes."""
-    from isoviz.events import ENDINGS
-
-    setup = " ".join([run.method, *(f"{name}={value}" for name, value in run.params.items())])
-    lines = [f"{run.id}  {run.status:<8}  {run.model}  {run.task}  {setup}  seed {run.seed}"]
-    if run.status == "finished":
-        lines += [*numbers, *([run.left_out] if run.left_out else [])]
-        lines += [f"note: {note}" for note in run.notes]
-    elif run.status in ENDINGS:
-        lines.append(f"{run.message} {run.advice}".strip())
-    return "\n    ".join(filter(None, lines))
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -201,8 +201,7 @@ def execute_here(store: Store, run_id: str, owner: str, stop: Callable[[], bool]
         StoreError: another process took it.
     """
     from isoviz import devices
-    from isoviz.commands import run_report
-    from isoviz.operations import documents
+    from isoviz.commands.runs import describe
     from isoviz.runs.execution import execute
 
     if store.claim(owner, devices.describe().slots[0].name, id=run_id) is None:
@@ -216,7 +215,7 @@ def execute_here(store: Store, run_id: str, owner: str, stop: Callable[[], bool]
         execute(store, run_id, tell=show, stop=stop)
     row = store.get(run_id)
     if not quiet:
-        print(run_report.describe(row, documents.started_of(store, row.id)))
+        print(describe(store.summary(row.id)))
     elif row.error:
         say(f"run {row.id} {row.status}: {row.error.get('message', '')} {row.error.get('advice', '')}".rstrip())
     if row.status == "running":  # details are in its log; the next command marks it as lost

@@ -5,25 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from isoviz import bibliography, methods, metrics, tasks
-from isoviz.config import RunConfig
 from isoviz.errors import IsoVizError
 from isoviz.methods.composition import Composed
 from isoviz.methods.protocol import Method
 from isoviz.models import families, sources
 
 
-def bibtex(configs: Iterable[RunConfig], measures: Iterable[str] = ()) -> dict[str, str]:
+def bibtex_of(runs: Iterable[tuple[str, str, str]], measures: Iterable[str] = ()) -> dict[str, str]:
     """Key → BibTeX entry, sorted by key.
 
     Args:
-        configs: configurations of the runs. The user's data and models have no entry; plug-ins only if they provide one.
+        runs: (model, task, method) of each. The user's data and models have no entry; plug-ins only if they provide one.
         measures: slugs of the reported measures of isotropy.
     """
-    return bibtex_of([(config.model, config.task, config.method) for config in configs], measures)
-
-
-def bibtex_of(runs: Iterable[tuple[str, str, str]], measures: Iterable[str] = ()) -> dict[str, str]:
-    """Like `bibtex`, for (model, task, method)."""
     entries = dict(bibliography.entries())
     for method in methods.catalogue().values():
         entries |= bibliography.parse(method.paper.bibtex) if method.paper else {}
