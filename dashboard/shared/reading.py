@@ -123,14 +123,7 @@ def _completed(data: str | None, columns: OwnTask) -> OwnTask:
     return _ask("isoviz.tasks.own:completed", OwnTask, data=data, columns=columns)
 
 
-def _targets_problem(source: ModelSource, kind: HeadKind, targets: tuple[str, ...]) -> str:
-    arguments = {"source": source, "kind": kind, "targets": targets}
-    imports = ("torch", "transformers", "peft", "isoviz.models.adapter")
-    function = "isoviz.models.low_rank:targets_problem"
-    return guarded.call(function, arguments, str, field="lora_targets", imports=imports, pulse=still_wanted())
-
-
-CHECKS: Final = DataChecks(complete=_completed, read=check, targets_problem=_targets_problem)
+CHECKS: Final = DataChecks(complete=_completed, read=check)
 """For `isoviz.runs.planning.expand`."""
 
 

@@ -17,14 +17,14 @@ from isoviz.config import NO_TRACKER, RunConfig
 from isoviz.demo import recorded_demo
 from isoviz.errors import InputError, shortened
 from isoviz.hub import cache_folder
-from isoviz.models import families, low_rank, prefixes, sources
+from isoviz.models import families, prefixes, sources
 from isoviz.models.sources import ModelSource
 from isoviz.parameters import ParamValue
 from isoviz.runs import launch
 from isoviz.tasks import own as own_data
 from isoviz.tasks.kinds import Embedding
 from isoviz.tasks.metrics import METRICS
-from isoviz.tasks.protocol import HeadKind, OwnTask, Task
+from isoviz.tasks.protocol import OwnTask, Task
 from isoviz.training import tracking
 
 MAX_RUNS = 2000
@@ -38,17 +38,15 @@ MethodChoice = tuple[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class DataChecks:
-    """Functions that read the files of a plan's data and models: in this process, or for pages in another one.
+    """Functions that read the files of a plan's data: in this process, or for pages in another one.
 
     Attributes:
         complete: data, columns of own data → the columns with kind and classes filled in.
         read: task, data, direction, most training rows, most validation rows → nothing; raises like `isoviz.tasks.load`.
-        targets_problem: see `isoviz.models.low_rank.targets_problem`, which loads torch.
     """
 
     complete: Callable[[str | None, OwnTask], OwnTask] = own_data.completed
     read: Callable[[Task, str | None, str | None, int | None, int | None], object] = tasks.load
-    targets_problem: Callable[[ModelSource, HeadKind, tuple[str, ...]], str] = low_rank.targets_problem
 
 
 IN_THIS_PROCESS = DataChecks()
@@ -138,7 +136,7 @@ def expand(
         seeds: one run per seed.
         learning_rate: None for the model's default.
         own: the columns of the task `own`; missing kind and classes are inferred from the files.
-        checks: functions that read the files of data and models.
+        checks: functions that read the files of data.
         trains_here: whether this machine must have the devices that the runs need.
         common: other `RunConfig` fields.
 
@@ -175,7 +173,6 @@ def expand(
         _loss(task, common)
         _check_low_rank(variants, task, common)
     model_sources = {model: sources.resolve(model) for model in models}
-    _check_targets(model_sources.values(), known.values(), RunConfig.checked(**common).low_rank, checks)
     for source in model_sources.values():
         widest, wanted = sources.configuration(source).get("hidden_size"), RunConfig.checked(**common).prefixes
         if wanted and widest and not 0 < wanted[-1] <= wanted[0] < widest:
@@ -324,19 +321,6 @@ def _check_low_rank(variants: Sequence[MethodChoice], task: Task, common: Mappin
                 "method",
                 f"'{slug}' acts on the output layer's weights, which LoRA freezes on '{task.slug}'; set lora_rank to 0",
             )
-
-
-def _check_targets(
-    found: Iterable[ModelSource], known: Iterable[Task], adapted: low_rank.LowRank | None, checks: DataChecks
-) -> None:
-    for source, kind in itertools.product(found, {task.kind for task in known}):
-        if adapted and adapted.targets and (problem := _problem_once(source, kind, adapted.targets, checks)):
-            raise InputError(problem, field="lora_targets")
-
-
-@functools.lru_cache(maxsize=64)
-def _problem_once(source: ModelSource, kind: HeadKind, targets: tuple[str, ...], checks: DataChecks) -> str:
-    return checks.targets_problem(source, kind, targets)
 
 
 def _task(slug: str, folder: str | None, own: OwnTask | None, checks: DataChecks) -> Task:
