@@ -129,24 +129,16 @@ def _print_cloud(name: str, record: CloudRecord) -> None:
         few = cannot_be_estimated(record.points_of(metric.slug))
         nothing = few if few in reading.undefined else "undefined"
         _print_line(metric.number_title, _number(record.number(metric.slug), nothing) + interval)
-    if curve := record.curve("ev"):
-        _print_line("EV_1, EV_2, EV_3", ", ".join(f"{value:.4f}" for value in curve[:3]))
     if record.dimensions:
-        _print_line("σ min, median, max", ", ".join(_number(value, "") for value in record.dimensions.sigma))
-        _print_line("‖mean activation‖", _number(record.dimensions.mean_norm, "undefined"))
-        shown = record.dimensions.outliers
-        named = ", ".join(map(str, shown[:8])) + (", …" if len(shown) > 8 else "")
-        _print_line("rogue dimensions by mean", named or "none")
+        _print_line("rogue dimensions by mean", listed(record.dimensions.outliers, 40) or "none")
         if record.dimensions.dead:
             _print_line("dead dimensions", ", ".join(map(str, record.dimensions.dead)))
 
 
 def _print_partition(what: str, weights: Mapping[str, Any]) -> None:
     print(f"{what}: N = {weights['n']} vectors, d = {weights['d']} dimensions")
-    _print_line("I1, I2", f"{weights['i1']:.4g}, {weights['i2']:.4g}")
-    _print_line("I1, I2, rms ‖w‖ = 1", f"{weights['i1_unit']:.4g}, {weights['i2_unit']:.4g}")
-    norms = (weights[name] for name in ("norm_mean", "norm_min", "norm_max"))
-    _print_line("‖w‖ mean, min, max", ", ".join(f"{value:.4g}" for value in norms))
+    for name in ("i1", "i2", "i1_unit", "i2_unit", "norm_mean", "norm_min", "norm_max"):
+        _print_line(name, f"{weights[name]:.4g}")
 
 
 def _print_line(label: str, value: str) -> None:

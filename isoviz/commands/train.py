@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel
@@ -206,11 +206,11 @@ def execute_here(store: Store, run_id: str, owner: str, stop: Callable[[], bool]
 
     if store.claim(owner, devices.describe().slots[0].name, id=run_id) is None:
         raise StoreError(f"run '{run_id}' cannot run here: it is {store.get(run_id).status}")
-    with ProgressLine(store.get(run_id), quiet) as line:
+    with _progress_line(store.get(run_id), quiet) as show_on_line:
 
         def show(event: Event) -> None:
             with suppress(OSError):  # the terminal may be gone
-                line.show(event)
+                show_on_line(event)
 
         execute(store, run_id, tell=show, stop=stop)
     row = store.get(run_id)
@@ -230,39 +230,31 @@ def say(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
 
-class ProgressLine:
-    """One tqdm bar per run, driven by its events."""
+@contextmanager
+def _progress_line(row: RunRow, quiet: bool) -> Iterator[Callable[[Event], None]]:
+    """One tqdm bar for a run; what it gives takes the run's events."""
+    from tqdm import tqdm
 
-    def __init__(self, row: RunRow, quiet: bool) -> None:
-        from tqdm import tqdm
+    title = f"{row.config.method} seed {row.config.seed}"
+    with tqdm(total=None, desc=title, unit="step", disable=quiet, file=sys.stderr) as bar:
 
-        self.bar = tqdm(
-            total=None, desc=f"{row.config.method} seed {row.config.seed}", unit="step", disable=quiet, file=sys.stderr
-        )
+        def show(event: Event) -> None:
+            if event.kind == "entered" and event.phase in ("loading", "tokenising"):
+                bar.set_postfix_str(f"{event.phase} {event.detail}".strip())
+            elif event.kind == "resumed" and event.warning:
+                bar.write(f"  {event.warning}", file=sys.stderr)
+            elif event.kind == "started":
+                bar.set_postfix_str("")
+                bar.total = event.total_steps
+                bar.update(event.first_step - bar.n)
+            elif event.kind == "stepped":
+                bar.update(event.step - bar.n)
+                bar.set_postfix(loss=f"{event.losses['total']:.3f}", refresh=False)
+            elif event.kind == "evaluated" and event.metrics.get(event.primary) is not None:
+                score = f"{event.primary} {event.metrics[event.primary]:.3f}"
+                bar.write(f"  epoch {event.epoch}: {score}", file=sys.stderr)
 
-    def __enter__(self) -> ProgressLine:
-        return self
-
-    def __exit__(self, *details: object) -> None:
-        self.bar.close()
-
-    def show(self, event: Event) -> None:
-        """Advance the bar, or show the current phase before training starts."""
-        if event.kind == "entered" and event.phase in ("loading", "tokenising"):
-            self.bar.set_postfix_str(f"{event.phase} {event.detail}".strip())
-        elif event.kind == "resumed" and event.warning:
-            self.bar.write(f"  {event.warning}", file=sys.stderr)
-        elif event.kind == "started":
-            self.bar.set_postfix_str("")
-            self.bar.total = event.total_steps
-            self.bar.update(event.first_step - self.bar.n)
-        elif event.kind == "stepped":
-            self.bar.update(event.step - self.bar.n)
-            self.bar.set_postfix(loss=f"{event.losses['total']:.3f}", refresh=False)
-        elif event.kind == "evaluated" and event.metrics.get(event.primary) is not None:
-            self.bar.write(
-                f"  epoch {event.epoch}: {event.primary} {event.metrics[event.primary]:.3f}", file=sys.stderr
-            )
+        yield show
 
 
 def _runs(count: int) -> str:

@@ -73,11 +73,10 @@ class RunReader:
         status: str | Iterable[str] | None = None,
         group: str | None = None,
         limit: int | None = None,
-        offset: int = 0,
         order: Literal["newest", "oldest", "queue"] = "newest",
     ) -> RunRows:
         """Readable runs, newest first; with `order="queue"` in the order of the queue."""
-        query = select(_runs).where(_summaries.where(status, group)).limit(limit).offset(offset)
+        query = select(_runs).where(_summaries.where(status, group)).limit(limit)
         match order:
             case "newest":
                 query = query.order_by(_runs.c.id.desc())
@@ -106,7 +105,6 @@ class RunReader:
         task: Collection[str] = (),
         method: Collection[str] = (),
         limit: int | None = None,
-        offset: int = 0,
     ) -> Summaries:
         """Summaries of runs for lists, newest first.
 
@@ -115,7 +113,7 @@ class RunReader:
             group: only runs of this experiment.
         """
         where = _summaries.where(status, group, model=model, task=task, method=method)
-        query = _SUMMARIES.where(where).order_by(_runs.c.id.desc()).limit(limit).offset(offset)
+        query = _SUMMARIES.where(where).order_by(_runs.c.id.desc()).limit(limit)
         with self._reading(group=group) as connection:
             return [summary_of_record(record) for record in connection.execute(query).mappings()]
 

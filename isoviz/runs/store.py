@@ -94,7 +94,7 @@ class Store(RunReader):
         Args:
             configs: one per run, in the order in which they shall run.
             group: the name of the experiment they belong to; it need not be new.
-            name: their name; several are numbered. Default: method, task and seed.
+            name: their name. Default: method, task and seed.
             claim: reserve them for this owner: no runner takes them, only `claim(owner, …, id=…)`. They are lost when the
                 calling process dies.
             visitor: who launches them in the browser (`isoviz.access`).
@@ -108,7 +108,7 @@ class Store(RunReader):
         records = [
             {
                 "id": run_id,
-                "name": run_name(config, name, number if len(configs) > 1 else None),
+                "name": run_name(config, name),
                 "group_name": group,
                 "status": "queued",
                 "config": config.model_dump_json(),
@@ -123,7 +123,7 @@ class Store(RunReader):
                 "note": "",
                 **process,
             }
-            for number, (run_id, config) in enumerate(zip(ids, configs, strict=True), start=1)
+            for run_id, config in zip(ids, configs, strict=True)
         ]
         if records:
             with self._database.writing() as connection:
