@@ -5,18 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Annotated, Final
 
 from isoviz.commands.options import Quiet, StoreOption
-from isoviz.commands.output import Answer, print_json
-from isoviz.events import ENDINGS
-from isoviz.formatting import decimals
+from isoviz.commands.output import Answer, describe, print_json
 from isoviz.operations.operation import argument
 from isoviz.runs.gentle_stop import gentle_stop
 from isoviz.runs.recovery import mark_lost
 from isoviz.runs.store import Store, StoreUnavailableError
-from isoviz.runs.summaries import CLOUDS, TIMING, RunSummary
 
 # Modules that `list` does not need, such as the catalogues and numpy, are imported where they are used: they would double its time.
 if TYPE_CHECKING:
@@ -62,38 +58,6 @@ def list_runs(
     elif len(runs) == most and (total := sum(found.counts().values())) > most:
         print(f"the newest {most:,} of {total:,} runs; --limit 0 lists all", file=sys.stderr)
     return Answer({}, lambda: None)
-
-
-def describe(run: RunSummary, measures: Collection[str] | None = None) -> str:
-    """A run in a few lines, numbers with the names of `--json`.
-
-    Args:
-        measures: of isotropy, that are shown, on one line; None for all.
-    """
-    setup = " ".join([run.method, *(f"{name}={value}" for name, value in run.params.items())])
-    lines = [f"{run.id}  {run.status:<8}  {run.model}  {run.task}  {setup}  seed {run.seed}"]
-    if run.status == "finished":
-        scores = {name: value for name, value in run.metrics.items() if name not in ("loss", "epoch")}
-        against = [f"{name} {decimals(value, 4)}" for name, value in run.baselines.items() if value is not None]
-        lines.append(f"validation (n = {run.eval_rows or 0:,}): {_numbers(scores, 4)}")
-        lines[-1] += f" ({', '.join(against)})" if against and measures is None else ""
-        for cloud in CLOUDS:
-            values = run.numbers.get(cloud, {})
-            shown = {name: value for name, value in values.items() if measures is None or name in measures}
-            n, d = run.size(cloud) or (0, 0)
-            lines += [f"{cloud} (n = {n:,}, d = {d:,}): {_numbers(shown, 3)}"] if shown else []
-        seconds = run.numbers.get(TIMING, {}).get("total_seconds")
-        lines += [] if seconds is None else [f"{seconds:.1f} s"]
-        if measures is not None:
-            lines[1:] = ["; ".join(lines[1:])]
-        lines += [*filter(None, [run.left_out]), *(f"note: {note}" for note in run.notes)]
-    elif run.status in ENDINGS:
-        lines.append(f"{run.message} {run.advice}".strip())
-    return "\n    ".join(filter(None, lines))
-
-
-def _numbers(values: Mapping[str, float | None], places: int) -> str:
-    return ", ".join(f"{name} {decimals(value, places)}" for name, value in values.items())
 
 
 def show(id: Id, store: StoreOption = None) -> Answer:

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from isoviz import recipes, tasks
 from isoviz.commands.options import Quiet, StoreOption
-from isoviz.commands.output import print_json, progress_bar
+from isoviz.commands.output import describe, print_json, progress_bar
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Event
@@ -201,7 +201,6 @@ def execute_here(store: Store, run_id: str, owner: str, stop: Callable[[], bool]
         StoreError: another process took it.
     """
     from isoviz import devices
-    from isoviz.commands.runs import describe
     from isoviz.runs.execution import execute
 
     if store.claim(owner, devices.describe().slots[0].name, id=run_id) is None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from isoviz.__main__ import main
 from isoviz.commands import runs
-from isoviz.commands.runs import describe
+from isoviz.commands.output import describe
 from isoviz.operations.documents import as_json
 from isoviz.runs.store import Store
 from tests.dashboard.made_up import config, finish
