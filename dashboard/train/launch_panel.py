@@ -17,7 +17,7 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.formatting import decimals
 from isoviz.runs import duplicates, planning
-from isoviz.runs.comparisons.foreseen import smallest_difference
+from isoviz.runs.comparisons.comparing import smallest_difference
 from isoviz.runs.naming import LONGEST_NAME, experiment_name
 
 

@@ -110,7 +110,7 @@ def _queue(store: Store, service: Service, configs: list[RunConfig], request: Tr
 
 
 def launch_and_execute(
-    store: Store, service: Service, configs: Sequence[RunConfig], group: str | None, *, quiet: bool, new: bool = True
+    store: Store, service: Service, configs: Sequence[RunConfig], group: str | None, *, quiet: bool
 ) -> list[RunRow]:
     """Launch runs and execute them here, one after another. After a stop, those that have not started are stopped too.
 
@@ -123,7 +123,7 @@ def launch_and_execute(
     owner = f"command line, process {os.getpid()}"
     rows: list[RunRow] = []
     with gentle_stop(say) as stop:
-        ids = service.launch(configs, group=group, new=new, claim=owner)
+        ids = service.launch(configs, group=group, new=True, claim=owner)
         try:
             for run_id in ids:
                 rows.append(execute_here(store, run_id, owner, stop, quiet=quiet))

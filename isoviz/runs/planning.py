@@ -63,6 +63,8 @@ class Preset:
 
 
 _DEMO = recorded_demo()  # by `factory/record_presets.py`
+# on 1,000 rows of demo/sentiment nothing is learned
+_SMALL = {"models": ["demo/tiny-bert"], "tasks": ["demo/acceptability"], "max_train": 1000, "max_length": 48}
 PRESETS: tuple[Preset, ...] = (
     Preset(
         slug="demo",
@@ -70,13 +72,10 @@ PRESETS: tuple[Preset, ...] = (
         summary="Plain fine-tuning, IsoBN and I-STAR side by side on the bundled model: three runs"
         + (f", measured at {_DEMO['seconds']:.0f} s on {_DEMO['cores']} cores." if _DEMO else "."),
         plan={
-            "models": ["demo/tiny-bert"],
-            "tasks": ["demo/acceptability"],
+            **_SMALL,
             "methods": [("baseline", {}), ("isobn", {"beta": 0.5}), ("istar", {"lam": 1.0})],
             "seeds": [0],
             "epochs": 3,
-            "max_train": 1000,
-            "max_length": 48,
         },
     ),
     Preset(
@@ -84,13 +83,10 @@ PRESETS: tuple[Preset, ...] = (
         title="λ sweep: does isotropy help?",
         summary="I-STAR from less isotropic (λ < 0) to more (λ > 0), three seeds each, against plain fine-tuning.",
         plan={
-            "models": ["demo/tiny-bert"],
-            "tasks": ["demo/acceptability"],
+            **_SMALL,
             "methods": [("baseline", {}), ("istar", {"lam": [-3.0, -1.0, -0.5, 0.5, 1.0, 3.0, 5.0]})],
             "seeds": [0, 1, 2],
             "epochs": 4,
-            "max_train": 1000,
-            "max_length": 48,
         },
     ),
     Preset(
@@ -98,13 +94,10 @@ PRESETS: tuple[Preset, ...] = (
         title="IsoBN against none, 5 seeds",
         summary="Is the difference larger than the spread between seeds? Five pairs that share data order and initial weights.",
         plan={
-            "models": ["demo/tiny-bert"],
-            "tasks": ["demo/acceptability"],  # on 1,000 rows of demo/sentiment nothing is learned
+            **_SMALL,
             "methods": [("baseline", {}), ("isobn", {"beta": 0.5})],
             "seeds": [0, 1, 2, 3, 4],
             "epochs": 4,
-            "max_train": 1000,
-            "max_length": 48,
         },
     ),
 )

@@ -165,13 +165,12 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def summary_of(row: RunRow, started: Started | None = None) -> RunSummary:
-    """A run's summary; baselines, notes and number of validation rows come from its event `started`."""
+def summary_of(row: RunRow) -> RunSummary:
+    """A run's summary, but for baselines, notes and number of validation rows, which its event `started` has."""
     own = {name: getattr(row, "group" if name == "group_name" else name) for name in LISTED[:7]}
     config = columns(row.config)
     text = config.pop("summary")
-    endings: list[Event] = [row.result] if row.result is not None else []
-    text = after(text, [*([started] if started else []), *endings]) or text
+    text = after(text, [row.result] if row.result is not None else []) or text
     summary = summary_of_record({**own, **config, "summary": text})
     if row.result is None and row.error:
         message, advice = (str(row.error.get(name) or "") for name in ("message", "advice"))

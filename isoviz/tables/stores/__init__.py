@@ -65,11 +65,11 @@ def title(name: str) -> str:
         return f"{name.partition(':')[0]}:…"
 
 
-def with_options(name: str, field: str = "sample", **options: object) -> str:
+def with_options(name: str, **options: object) -> str:
     """The address with these options, except those that are None or that it has. Raises `InputError` if it is no address."""
     given = {option: value for option, value in options.items() if value is not None}
     if given and not is_store(name):
-        raise InputError.at(field, "only for rows of a database, named by a URL")
+        raise InputError.at("sample", "only for rows of a database, named by a URL")
     present = dict(parse_qsl(name.partition("?")[2], keep_blank_values=True))
     for option, value in given.items():
         if option not in present:
