@@ -19,7 +19,6 @@ from isoviz.operations.measure import Measured, MeasureRequest, measure
 from isoviz.operations.operation import argument
 from isoviz.readouts import Annotations, slices
 from isoviz.readouts.division import annotations_of
-from isoviz.tables import text_files
 from isoviz.vectors import reading
 
 
@@ -51,6 +50,8 @@ def run(request: MeasureOptions) -> Answer:
 
 def _write_rows(measured: Measured, target: Path) -> Rows:
     """The measures of each row as CSV, with the ids and texts of a table."""
+    import pandas as pd
+
     assert measured.points is not None
     vector_set = measured.vector_set
     annotations = Annotations() if vector_set is None else annotations_of(vector_set)
@@ -58,11 +59,13 @@ def _write_rows(measured: Measured, target: Path) -> Rows:
         found = slices.rows_of(measured.points, annotations)
     except InputError as error:
         raise InputError.at("rows", str(error).removeprefix("points: ")) from None
-    named = (
-        {} if vector_set is None else {str(name): values for name, values in vector_set.columns.iloc[found.row].items()}
-    )
-    columns = {**found.table(), **named}
-    text_files.write(target, columns, "rows")
+    table = pd.DataFrame(found.table())
+    if vector_set is not None:
+        table = pd.concat([table, vector_set.columns.iloc[found.row].reset_index(drop=True)], axis=1)
+    try:
+        table.to_csv(target, index=False)
+    except OSError as error:
+        raise InputError.at("rows", f"'{target}' cannot be written: {error.strerror}") from None
     return found
 
 

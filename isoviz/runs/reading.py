@@ -7,13 +7,14 @@ import logging
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, func, select
 
 from isoviz.errors import StoreError
 from isoviz.events import Event, parse_event
 from isoviz.runs import summaries as _summaries
+from isoviz.runs.database import Database, SealedDatabase
 from isoviz.runs.rows import STATUSES, RunRow, row_of
 from isoviz.runs.schema import QUEUE_ORDER, REVISION
 from isoviz.runs.schema import events as _events
@@ -32,24 +33,13 @@ EventRows = list[tuple[int, dict[str, Any]]]
 _SUMMARIES: Final = select(*(_runs.c[name] for name in (*_summaries.LISTED, "summary")))
 
 
-class Readable(Protocol):
-    """A readable database of runs, and the folder of their artifacts."""
-
-    @property
-    def folder(self) -> Path: ...
-
-    def reading(self) -> AbstractContextManager[Connection]:
-        """A connection whose every statement sees the last commit. Raises `StoreUnavailableError`."""
-        ...
-
-
 class RunReader:
     """Read access to a database of runs and the folder of their artifacts. Thread-safe.
 
     Methods with a run id raise `StoreError` for an unknown id; all raise `StoreUnavailableError` if the database does not respond.
     """
 
-    def __init__(self, database: Readable) -> None:
+    def __init__(self, database: Database | SealedDatabase) -> None:
         self._database = database
         self.folder = database.folder
 

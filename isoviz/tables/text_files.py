@@ -7,13 +7,13 @@ import csv
 import io
 import re
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from isoviz.errors import DataError, InputError
+from isoviz.errors import DataError
 from isoviz.tables.protocol import refused
 
 if TYPE_CHECKING:
@@ -265,14 +265,3 @@ def stripped_lines(path: Path) -> Iterator[str]:
     """The lines of a text file without blanks around them."""
     with path.open(encoding="utf-8-sig") as lines:
         yield from map(str.strip, lines)
-
-
-def write(path: Path, columns: Mapping[str, Any], field: str) -> None:
-    """Columns of equally many values as a CSV file. Raises `InputError` if it cannot be written."""
-    try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(columns)
-            writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
-    except OSError as error:
-        raise InputError.at(field, f"'{path}' cannot be written: {error.strerror}") from None
