@@ -15,7 +15,7 @@ from dashboard.tradeoffs import sections as tradeoffs
 from dashboard.tradeoffs.sections import Choice
 from isoviz import tasks
 from isoviz.metrics.protocol import Metric
-from isoviz.runs.duplicates import more_seeds
+from isoviz.runs.planning import more_seeds
 from isoviz.runs.rows import STATUSES
 
 NAME = "experiment"

@@ -80,7 +80,7 @@ def _service(store: Store) -> Service:
 
 
 def stop(id: Id, store: StoreOption = None) -> Answer:
-    """Stop a run after its current optimiser step; a second time, at once if the app runs it."""
+    """Stop a run after its current optimiser step."""
     from isoviz.operations import documents
 
     found = opened(store)

@@ -91,9 +91,8 @@ def run(request: TrainRequest) -> int:
 def _queue(store: Store, service: Service, configs: list[RunConfig], request: TrainRequest) -> int:
     """Queue the runs that do not exist yet, or all with `--repeat`, and print their ids."""
     from isoviz.operations import documents
-    from isoviz.runs import duplicates
 
-    known = {} if request.repeat else duplicates.existing(store, configs)
+    known = {} if request.repeat else store.existing(configs)
     new = [config for config in configs if config.identity not in known]
     rows = [store.get(run_id) for run_id in service.launch(new, group=_group(new), new=True)]
     existing = list(dict.fromkeys(known.values()))

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, func, select
 
+from isoviz.config import RunConfig
 from isoviz.errors import StoreError
 from isoviz.events import Event, parse_event
 from isoviz.runs import summaries as _summaries
@@ -114,6 +115,20 @@ class RunReader:
         if record is None:
             raise self._unknown(run_id)
         return summary_of_record(record)
+
+    def existing(self, configs: Collection[RunConfig]) -> dict[tuple[str, int], str]:
+        """`RunConfig.identity` → id of the newest equal run that has finished, waits or runs.
+
+        Stopping runs do not count. Equal runs have the same data folder; changes of its files are not detected.
+        """
+        wanted = {config.identity for config in configs}
+        properties = {name: {getattr(config, name) for config in configs} for name in ("model", "task", "method")}
+        stopping = {row.id for row in self.list(status="running") if row.stop_requested}
+        ids: dict[tuple[str, int], str] = {}
+        for run in self.summaries(status=("finished", "queued", "running"), **properties):  # newest first
+            if (run.setup, run.seed) in wanted and run.id not in stopping:
+                ids.setdefault((run.setup, run.seed), run.id)
+        return ids
 
     def revision(self) -> str:
         """A value that changes whenever the results of `summaries` or `facets` change."""

@@ -343,7 +343,7 @@ class Runner:
             deadline = training.stop_seen + STOP_SECONDS + steps
             if training.saving_since is not None:
                 deadline = training.saving_since + SAVE_SECONDS
-            if signals.at_once or now >= deadline:
+            if now >= deadline:
                 training.forced = True
                 training.kill()
                 self._follow(training)

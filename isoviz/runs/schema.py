@@ -48,7 +48,7 @@ runs = Table(
     Column("started", Double),
     Column("ended", Double),
     Column("heartbeat", Double),
-    # The time of the request to stop, or `rows.STOP_NOW` or `rows.RELEASE`.
+    # The time of the request to stop, or `rows.RELEASE`.
     Column("stop_requested", Double),
     Column("resume", Boolean, nullable=False),
     # Counts claims and resumes. A worker writes only while its attempt is the current one, so a worker that was given up for lost
