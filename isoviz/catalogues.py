@@ -99,7 +99,6 @@ def installed(group: str, kind: type, *, listed_as: str = "", taken: Collection[
 
 @functools.cache
 def _entry_points() -> Any:
-    """The entry points of all packages."""
     from importlib.metadata import entry_points  # takes a tenth of a second, which not every importer needs
 
     return entry_points()
@@ -128,7 +127,6 @@ def _several(value: object) -> Iterable[Any]:
 
 
 def _problem(item: object, kind: type, is_instance: bool) -> str:
-    """Why this is not a valid item; "" if it is."""
     if not (isinstance(item, kind) if is_instance else inspect.isclass(item) and issubclass(item, kind)):
         return f"it is a {type(item).__name__}, not a {kind.__name__}"
     slug = getattr(item, "slug", None)

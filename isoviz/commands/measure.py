@@ -49,7 +49,6 @@ def run(request: MeasureOptions) -> Answer:
 
 
 def _write_rows(measured: Measured, target: Path) -> Rows:
-    """The measures of each row as CSV, with the ids and texts of a table."""
     import pandas as pd
 
     assert measured.points is not None
@@ -115,7 +114,6 @@ def _print_read_outs(name: str, values: Mapping[str, Any]) -> None:
 
 
 def _numbers() -> list[Metric]:
-    """The metrics that records of clouds hold as one number each."""
     shown = applicable("rows") + [metric for metric in applicable("tokens") if "rows" not in metric.kinds]
     places = {slug: place for place, slug in enumerate(metrics.catalogue())}
     return sorted((metric for metric in shown if metric.gives != "curve"), key=lambda metric: places[metric.slug])

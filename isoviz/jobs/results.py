@@ -170,7 +170,6 @@ def _remove(folder: Path) -> None:
 
 
 def _last_seen(path: Path) -> float:
-    """Time of the last use."""
     with contextlib.suppress(FileNotFoundError):
         return path.stat().st_mtime
     return 0.0

@@ -85,7 +85,6 @@ class Encoder:
 
 @contextmanager
 def _known_tokens() -> Iterator[None]:
-    """Report a token that has no embedding."""
     try:
         yield
     except IndexError:

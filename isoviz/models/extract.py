@@ -343,7 +343,6 @@ def pooled_rows(hidden: Tensor, keep: Tensor, pooling: Pooling) -> Tensor:
 
 
 def _fetching(progress: hub.Report | None, rows: int) -> hub.Report | None:
-    """Report a download through a progress that counts rows."""
     if progress is None:
         return None
     return lambda *download: progress(0, rows, hub.in_words(*download))

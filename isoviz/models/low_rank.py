@@ -105,7 +105,6 @@ def merge(network: PreTrainedModel) -> None:
 
 
 def _head(network: PreTrainedModel, kind: HeadKind) -> list[nn.Module]:
-    """Every module behind the last layer."""
     from torch import nn
 
     if kind == "seq2seq":

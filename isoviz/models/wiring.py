@@ -72,7 +72,6 @@ class Wiring:
         mask: Tensor,
         places: Tensor | None = None,
     ) -> Representations:
-        """What `encode` gives; `states` begin with the embeddings."""
         layers, weight = tuple(states[1:]), self.output.weight
         return Representations(cls, pooled, states[-1], layers, mask, weight, places=places, embeddings=states[0])
 

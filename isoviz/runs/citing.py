@@ -40,7 +40,6 @@ def _of_method(slug: str) -> set[str]:
 
 
 def _family(model: str) -> str:
-    """A model's family; "" if its configuration cannot be read."""
     try:
         return str(sources.configuration(sources.resolve(model)).get("model_type", ""))
     except IsoVizError:

@@ -338,7 +338,6 @@ def _task(slug: str, folder: str | None, own: OwnTask | None, checks: DataChecks
 
 
 def _watched(task: Task, early_stopping: str | None) -> str | None:
-    """METRIC:PATIENCE with the task's metric instead of `primary`."""
     if not early_stopping:
         return None
     metric, patience = early_stopping.rsplit(":", 1)
@@ -357,12 +356,10 @@ _HUB_SECONDS = 900
 
 
 def _stamps(paths: Iterable[Path]) -> Stamps:
-    """File stamps; equal stamps mean unchanged content."""
     return tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths)
 
 
 def _check_rows(task: Task, folder: str | None, common: Mapping[str, Any], checks: DataChecks) -> None:
-    """Read the runs' data, to check it."""
     if task.generated:
         return  # generated data is always valid
     read = (common.get("direction"), common.get("max_train"), common.get("max_eval"))

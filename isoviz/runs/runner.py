@@ -349,6 +349,5 @@ class Runner:
                 self._follow(training)
 
     def _forget(self, training: _Training) -> None:
-        """Free the slots of a run whose processes are gone."""
         del self._trainings[training.row.id]
         self._idle_since = None

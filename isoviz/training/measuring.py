@@ -86,7 +86,6 @@ def layers_record(layers: Sequence[CovarianceAccumulator], target: SampledShrink
 
 
 def _arrays(head: Sample) -> dict[str, np.ndarray]:
-    """The head cloud's |ρ|, its clustered order, σ and EV curve."""
     if head.n < 2:  # one row has no correlations; measures that need more report why they are undefined
         correlation, order = np.full((head.d, head.d), np.nan), np.arange(head.d)
     else:
@@ -103,7 +102,6 @@ def _arrays(head: Sample) -> dict[str, np.ndarray]:
 
 
 def _save(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """Write a safetensors file atomically."""
     partial = path.with_name(f".writing-{path.name}")
     try:
         save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, partial)

@@ -80,7 +80,6 @@ def compare(
 def _scored(
     part: SideBySide, factor: Factor, metric: str | None, baseline: str | None, started: Mapping[str, Started | None]
 ) -> Part:
-    """The part with its arms' values, before any comparison."""
     first = part.rows[0].config
     name = _metric(part.rows, metric)
     arms = [_arm(label, rows, name) for label, rows in part.arms.items()]
@@ -203,7 +202,6 @@ def nothing_learned(task: str, scores: Iterable[float | None], simple: Mapping[s
 
 
 def _warnings(rows: Sequence[RunRow], started: Mapping[str, Started | None]) -> list[str]:
-    """Warnings that nothing was learned, always judged by the task's primary metric."""
     task_entry = tasks.catalogue().get(rows[0].config.task)
     finished = [row for row in rows if row.status == "finished"]
     starts = [start for row in finished if (start := started.get(row.id)) is not None]
@@ -241,7 +239,6 @@ def _differences(arm: Arm, base: Arm) -> list[float]:
 
 
 def _p(arm: Arm, base: Arm, paired: bool) -> float:
-    """p of the test between two arms; nan with too few seeds or without spread."""
     if paired:
         differences = _differences(arm, base)
         return float(two_samples.paired_t(differences)) if len(differences) >= wording.ENOUGH else math.nan

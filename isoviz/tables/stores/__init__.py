@@ -156,7 +156,6 @@ def _rows(store: Store, address: Address, field: str) -> Opened:
 
 
 def _one_of(what: str, names: list[str], wanted: str, field: str) -> str:
-    """The wanted one of these, or the only one."""
     if wanted and wanted not in names:
         raise unknown_name(f"{what} of vectors", wanted, names, field=field)
     if not wanted and len(names) != 1:
@@ -166,7 +165,6 @@ def _one_of(what: str, names: list[str], wanted: str, field: str) -> str:
 
 
 def _complete(batches: Iterator[pa.Table], column: str, total: int, shown: str, field: str) -> Iterator[pa.Table]:
-    """The rows that have a vector, with progress."""
     report, done, left_out = _progress.get(), 0, 0
     for batch in batches:
         done += len(batch)
