@@ -112,12 +112,7 @@ class Store(RunReader):
                 **_summaries.columns(config),
                 "created": now,
                 "queued": now,
-                "resume": False,
-                "attempt": 0,
-                "last_seq": 0,
                 "visitor": visitor,
-                "tags": "[]",
-                "note": "",
                 **process,
             }
             for run_id, config in zip(ids, configs, strict=True)
