@@ -334,11 +334,6 @@ def mismatch_of(source: ModelSource, kind: HeadKind | None = None) -> Mismatch:
     return _compared(source, kind)
 
 
-def mismatch_words(source: ModelSource, kinds: tuple[HeadKind, ...]) -> str:
-    """The first mismatch as text, for these heads, or for reading alone if there are none; empty where all fits."""
-    return next((str(mismatch) for kind in kinds or (None,) if (mismatch := mismatch_of(source, kind))), "")
-
-
 @functools.lru_cache(maxsize=64)
 def _compared(source: ModelSource, kind: HeadKind | None) -> Mismatch:
     if kind is None:
