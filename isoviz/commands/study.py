@@ -101,8 +101,7 @@ def _train(study: TrainedStudy, inputs: Inputs, scale: str, quiet: bool, store_o
     wanted = records.missing(configs, records.read(store, configs))
     print(f"{len(wanted)} of {len(configs)} runs to carry out", file=sys.stderr)
     if wanted:
-        train.fetch_models(wanted)
-        train.check_weights(wanted)
+        train.check_models(wanted)
         service = of_command_line(store)
         train.launch_and_execute(store, service, wanted, f"{study.slug} {scale}", quiet=quiet)
     found = records.read(store, configs)

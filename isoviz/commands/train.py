@@ -77,8 +77,7 @@ def run(request: TrainRequest) -> int:
 
     store = Store(request.store)
     service = of_command_line(store)
-    fetch_models(configs)
-    check_weights(configs)
+    check_models(configs)
     if request.queue:
         return _queue(store, service, configs, request)
     if not request.quiet:
@@ -172,19 +171,13 @@ def plan(request: TrainRequest) -> list[RunConfig]:
     )
 
 
-def fetch_models(configs: Sequence[RunConfig]) -> None:
-    """Download models from the hub before any run is created, so that a failing download is an input error, not a failed run."""
-    from isoviz.models import sources
+def check_models(configs: Sequence[RunConfig]) -> None:
+    """Download models, and refuse those whose checkpoint does not match unless random weights are allowed, before any run is created."""
+    from isoviz.models import adapter, sources
 
     with progress_bar() as progress:
         for model in dict.fromkeys(config.model for config in configs):
             sources.fetch(sources.resolve(model), progress)
-
-
-def check_weights(configs: Sequence[RunConfig]) -> None:
-    """Refuse a model whose checkpoint does not match before any run is created, unless random weights are allowed."""
-    from isoviz.models import adapter, sources
-
     kinds = {(one.model, tasks.get(one.task, one.own).kind) for one in configs if not one.allow_random}
     for model, kind in sorted(kinds):
         adapter.require_fit(sources.resolve(model), kind)
