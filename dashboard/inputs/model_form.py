@@ -10,7 +10,7 @@ from dashboard.shared import forms, reading, resources, wording
 from isoviz.errors import AccessError, InputError, IsoVizError
 from isoviz.exploring import encoders
 from isoviz.hub import offline
-from isoviz.models import cache, hub, sources
+from isoviz.models import hub, sources
 from isoviz.models.sources import ModelSource
 from isoviz.tasks.protocol import HeadKind
 
@@ -102,7 +102,7 @@ def _is_folder(name: str) -> bool:
 def _is_cached(name: str) -> bool:
     """Whether the model is in the hub cache."""
     parsed = hub.parse(name)
-    return parsed is not None and cache.find(*parsed) is not None
+    return parsed is not None and hub.find(*parsed) is not None
 
 
 def _resolved(name: str, heads: tuple[HeadKind, ...] = ()) -> ModelSource:
@@ -122,4 +122,4 @@ def _resolved_cached(
 
 @st.cache_data(show_spinner=False, ttl=60, max_entries=1)
 def _cached() -> list[str]:
-    return cache.models()
+    return hub.cached()
