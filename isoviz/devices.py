@@ -10,7 +10,6 @@ import functools
 import gc
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
@@ -196,11 +195,6 @@ def room() -> dict[int | str, int]:
     elif device.type != "cpu":  # Apple's, which shares it
         free = {0: psutil.virtual_memory().available}
     return {**free, "cpu": psutil.virtual_memory().available}
-
-
-def free_disk(folder: str) -> int:
-    """Bytes that are free where a folder lies."""
-    return shutil.disk_usage(folder).free
 
 
 def _accelerator() -> torch.device | None:

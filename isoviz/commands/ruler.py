@@ -53,11 +53,11 @@ def _print(measured: Measured, out: str | None) -> None:
     if (related := ruler.related) is not None:
         print(f"\n{related.pairs:,} related pairs: {ruler.relation}.\n{related.certainty}\n{related.advice}")
     print("\nThe same after a transform (rescaling a score changes no ranking; centring and whitening do):")
-    rows = []
+    variants = []
     for one in ruler.variants:
         gain = "" if one.gain is None else f"{one.gain[0]:+.4f} ({one.gain[1]:+.4f} to {one.gain[2]:+.4f})"
-        rows.append((one.name, fixed(one.noise_floor, 4), "" if one.auc is None else fixed(one.auc, 4), gain))
-    print_table(("", "99 % of unrelated pairs below", "AUC", "gain, 95 % interval"), rows)
+        variants.append((one.name, fixed(one.noise_floor, 4), "" if one.auc is None else fixed(one.auc, 4), gain))
+    print_table(("", "99 % of unrelated pairs below", "AUC", "gain, 95 % interval"), variants)
     if measured.slices:
         print_slices(measured.slices)
     if measured.near is not None:

@@ -122,10 +122,11 @@ class RunReader:
         Stopping runs do not count. Equal runs have the same data folder; changes of its files are not detected.
         """
         wanted = {config.identity for config in configs}
-        properties = {name: {getattr(config, name) for config in configs} for name in ("model", "task", "method")}
         stopping = {row.id for row in self.list(status="running") if row.stop_requested}
         ids: dict[tuple[str, int], str] = {}
-        for run in self.summaries(status=("finished", "queued", "running"), **properties):  # newest first
+        models, used, slugs = ({getattr(config, name) for config in configs} for name in ("model", "task", "method"))
+        there = ("finished", "queued", "running")
+        for run in self.summaries(status=there, model=models, task=used, method=slugs):  # newest first
             if (run.setup, run.seed) in wanted and run.id not in stopping:
                 ids.setdefault((run.setup, run.seed), run.id)
         return ids

@@ -61,7 +61,7 @@ def test_a_launch_that_cannot_start_is_refused(requested, devices, field, words)
         ("num_processes: 8\ndistributed_type: TPU", "distributed_type 'TPU' .* expected one of MULTI_GPU"),
         ("num_processes: 8\ncompute_environment: AMAZON_SAGEMAKER", "on LOCAL_MACHINE"),
         ("distributed_type: 'NO'\nnum_processes: 2", "distributed_type 'NO' with num_processes 2"),
-        ("- a list", "with num_processes None"),
+        ("- a list", "with num_processes 0"),
         ("a: [", "cannot be read as YAML"),
     ],
 )
