@@ -29,7 +29,7 @@ _VERBS: Final = {
     "transform": "apply a chain of post-hoc transforms to an array file",
     "upgrade": "does a linear map of old vectors save re-embedding? neighbour recall on rows that it was not fitted on",
     "frontier": "how small can vectors be stored? dimensions, bits and rotations, judged on your questions or on neighbours",
-    "runs": "list, show, stop, resume, delete, export or cite runs, save a model, or add seeds to an experiment",
+    "runs": "list, show, stop, resume, delete or export runs, or save a model",
     "worker": "train queued runs of a store one after another, on any machine that can reach it",
     "compare": "which encoder ranks higher on your questions? Or do these runs differ?",
     "study": "list the papers' figures and tables, or compute one",

@@ -8,8 +8,6 @@ check.
 from __future__ import annotations
 
 import os
-import re
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -112,7 +110,9 @@ def below(text: str | os.PathLike[str], roots: Roots, field: str, error: type[In
             real = os.path.realpath(lexical)
             if _is_below(real, real_roots):
                 return Path(real)
-    raise error(_words(roots.named, field), field=field, advice=_advice(roots.named, name))
+    raise error(
+        _words(roots.named, field), field=field, advice="To allow it, restart the app with --roots and all its folders."
+    )
 
 
 def check_contents(folder: Path, roots: Roots, field: str, error: type[InputError] = InputError) -> None:
@@ -150,13 +150,3 @@ def _words(roots: Sequence[Path], field: str) -> str:
     return (
         f"{field}: folders outside {names} cannot be read from the browser; ask the operator to add yours to {VARIABLE}"
     )
-
-
-def _advice(roots: Sequence[Path], name: str) -> str:
-    """The command that restarts the app with the requested folder allowed; from the text alone, without accessing the path."""
-    folder = "FOLDER"
-    if os.path.isabs(name) and name.isprintable():
-        path = Path(os.path.normpath(name))
-        folder = shlex.quote(str(path.parent if re.fullmatch(r"\.[A-Za-z]\w*", path.suffix) else path))
-    command = " ".join(["python -m isoviz app --roots", *(shlex.quote(str(root)) for root in roots), folder])
-    return f"To allow it, restart the app with: {command}"

@@ -99,7 +99,6 @@ def installed(group: str, kind: type, *, listed_as: str = "", taken: Collection[
 
 @functools.cache
 def _entry_points() -> Any:
-    """The entry points of all packages."""
     from importlib.metadata import entry_points  # takes a tenth of a second, which not every importer needs
 
     return entry_points()
@@ -128,12 +127,8 @@ def _several(value: object) -> Iterable[Any]:
 
 
 def _problem(item: object, kind: type, is_instance: bool) -> str:
-    """Why this is not a valid item; "" if it is."""
-    if is_instance:
-        if not isinstance(item, kind):
-            return f"it is a {type(item).__name__}, not a {kind.__name__}"
-    elif not (inspect.isclass(item) and issubclass(item, kind)):
-        return f"it is not a subclass of {kind.__name__}"
+    if not (isinstance(item, kind) if is_instance else inspect.isclass(item) and issubclass(item, kind)):
+        return f"it is a {type(item).__name__}, not a {kind.__name__}"
     slug = getattr(item, "slug", None)
     if not isinstance(slug, str) or not _SLUG.fullmatch(slug):
         return f"its slug must be letters, digits, '_', '-' and '/', got {slug!r}"

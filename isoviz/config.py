@@ -25,16 +25,7 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Headings under which the form and the command line list settings; all others come first."""
 _LATER: Final = (
-    *(
-        "processes",
-        "accelerate_config",
-        "pooling",
-        "dtype",
-        "loss",
-        "temperature",
-        "micro_batch",
-        "widths",
-    ),
+    *("processes", "accelerate_config", "pooling", "dtype", "loss", "temperature", "micro_batch", "widths"),
 )
 
 

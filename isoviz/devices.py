@@ -10,14 +10,13 @@ import functools
 import gc
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-from isoviz.errors import InputError, is_out_of_memory
+from isoviz.errors import is_out_of_memory
 
 if TYPE_CHECKING:
     import torch
@@ -99,23 +98,11 @@ def environment(slot: str) -> dict[str, str]:
 
 
 def visible(slots: Iterable[str]) -> str:
-    """CUDA_VISIBLE_DEVICES for a process that should see only these GPU slots, relative to the devices visible here.
-
-    Raises:
-        InputError: a slot that CUDA_VISIBLE_DEVICES hides from this process.
-    """
+    """CUDA_VISIBLE_DEVICES for a process that should see only these GPU slots, relative to the devices visible here."""
     listed = os.environ.get(VISIBLE)
-    names = [] if listed is None else [name.strip() for name in listed.split(",") if name.strip()]
-    chosen = []
-    for slot in slots:
-        index = int(slot.partition(":")[2])
-        if listed is not None and index >= len(names):
-            raise InputError(
-                f"slot: '{slot}' is hidden from this process, because {VISIBLE} is '{listed}'",
-                advice=f"Add this GPU to {VISIBLE} and restart.",
-            )
-        chosen.append(str(index) if listed is None else names[index])
-    return ",".join(chosen)
+    names = listed.split(",") if listed else []
+    indices = [int(slot.partition(":")[2]) for slot in slots]
+    return ",".join(names[index].strip() if names else str(index) for index in indices)
 
 
 # ------------------------------------------------------------------------------------------- in a process that imports torch
@@ -208,11 +195,6 @@ def room() -> dict[int | str, int]:
     elif device.type != "cpu":  # Apple's, which shares it
         free = {0: psutil.virtual_memory().available}
     return {**free, "cpu": psutil.virtual_memory().available}
-
-
-def free_disk(folder: str) -> int:
-    """Bytes that are free where a folder lies."""
-    return shutil.disk_usage(folder).free
 
 
 def _accelerator() -> torch.device | None:

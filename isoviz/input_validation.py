@@ -130,6 +130,18 @@ def number(text: str) -> float:
     return value
 
 
+def positive_setting(name: str) -> float | None:
+    """The number in an environment variable; None if it is not set. Raises `InputError` unless it is above 0."""
+    text = os.environ.get(name, "").strip()
+    try:
+        value = float(text or 1)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1e6:
+        raise InputError(f"{name}: must be a number above 0 (got '{text[:40]}')")
+    return value if text else None
+
+
 # ------------------------------------------------------------------------------------------------------------- files
 
 

@@ -6,7 +6,6 @@ rights and is not limited.
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -14,7 +13,7 @@ from typing import Final
 
 import psutil
 
-from isoviz.errors import InputError
+from isoviz.input_validation import positive_setting
 
 GIB: Final = 2**30
 FILES_OF_PAGE: Final = 4
@@ -57,15 +56,8 @@ def from_environment() -> Limits:
     """
     values = {"memory": min(Limits.memory, psutil.virtual_memory().total / 2 / GIB)}
     for field in fields(Limits):
-        setting = os.environ.get(variable(field.name), "").strip()
-        if not setting:
-            continue
-        try:
-            values[field.name] = float(setting)
-        except ValueError:
-            values[field.name] = -1.0
-        if not 0 < values[field.name] < 1e15:
-            raise InputError(f"{variable(field.name)}: must be a number above 0 (got '{setting[:40]}')")
+        if (setting := positive_setting(variable(field.name))) is not None:
+            values[field.name] = setting
     return Limits(**values)
 
 

@@ -144,7 +144,7 @@ def train(config: RunConfig | Mapping[str, Any], *, store: str | Path | None = N
         KeyboardInterrupt: you interrupted; the run is stopped.
     """
     from isoviz.access.service import of_command_line
-    from isoviz.commands.train import check_weights, execute_here, fetch_models
+    from isoviz.commands.train import check_models, execute_here
     from isoviz.runs import planning
     from isoviz.runs.store import Store
 
@@ -152,8 +152,7 @@ def train(config: RunConfig | Mapping[str, Any], *, store: str | Path | None = N
     model, task, method = (fields.pop(name, planning.RunConfig.model_fields[name].default) for name in _CHOSEN)
     chosen = [(method, fields.pop("params", {}))]
     configs = planning.expand([model], [task], chosen, [fields.pop("seed", 0)], **fields)
-    fetch_models(configs)
-    check_weights(configs)
+    check_models(configs)
     kept = Store(store)
     owner = f"notebook, process {os.getpid()}"
     (run_id,) = of_command_line(kept).launch(configs, new=True, claim=owner)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from safetensors.numpy import save_file
 
 from isoviz.config import RunConfig
 from isoviz.events import Checkpointed, Entered, Evaluated, Event, Finished, Measured, Started, Stepped
@@ -10,7 +11,6 @@ from isoviz.home import make_private
 from isoviz.methods import check_params
 from isoviz.metrics.record import Measurement
 from isoviz.runs.store import Store
-from isoviz.training import array_file
 from tests.measured import cloud, measurement
 
 STEPS_PER_EPOCH = 40
@@ -110,14 +110,14 @@ class Story:
         correlation = metrics.abs_correlation(points)
         folder = self.store.folder_of(self.id) / "arrays"
         make_private(folder)  # as a run's process does
-        array_file.save(
-            folder / f"epoch-{epoch:03d}.safetensors",
+        save_file(
             {
                 "abs_correlation": correlation.astype(np.float16),
                 "order": metrics.correlation_order(correlation).astype(np.int32),
                 "std": metrics.dimension_std(points).astype(np.float32),
                 "ev": ev.astype(np.float32),
             },
+            folder / f"epoch-{epoch:03d}.safetensors",
         )
         self.accuracy = 0.52 if epoch == 0 else 1 - 0.42 * float(np.exp(-0.9 * epoch))
         self.isoscore = float(metrics.isoscore(points))

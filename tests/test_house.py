@@ -99,6 +99,7 @@ def test_every_package_is_a_package():
 
 
 STORE_READS = {
+    "existing",
     *(
         "close",
         "counts",

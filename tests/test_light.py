@@ -32,7 +32,7 @@ POINTS = "import numpy as np; points = np.random.rand(20, 5)"
         ("from isoviz import studies; assert 'istar-figure-2' in studies.catalogue()", TRAINING | {"scipy"}),
         ("from isoviz.runs import planning, runner, store; store.Store()", TRAINING),
         (
-            "from isoviz.models import sources, hub, cache, views; sources.resolve('demo/tiny-bert'); cache.models()",
+            "from isoviz.models import sources, hub, views; sources.resolve('demo/tiny-bert'); hub.cached()",
             TRAINING,
         ),
     ],

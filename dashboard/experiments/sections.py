@@ -12,7 +12,7 @@ from dashboard.shared import actions, examples, measures, menu, resources, run_l
 from dashboard.shared.run_lists import Filter
 from dashboard.shared.stable import while_busy
 from isoviz.metrics.protocol import Metric
-from isoviz.runs.duplicates import more_seeds
+from isoviz.runs.planning import more_seeds
 from isoviz.runs.rows import STATUSES
 
 NAME = "experiment"

@@ -31,9 +31,10 @@ def of_runs(rows: Sequence[RunRow], measures: Sequence[Metric]) -> dict[str, str
             threads = f"{started.threads} thread{'s' if started.threads != 1 else ''}"
             surroundings["; ".join(filter(None, (f"{started.device}, {precision}, {threads}", versions)))] = None
     configs = [row.config for row in rows]
+    cited = [(config.model, config.task, config.method) for config in configs]
     return {
         "Commands to repeat these runs": planning.command(configs),
         "Runs": ", ".join(row.id for row in rows),
         "Computed on": "\n".join(surroundings),
-        "BibTeX": "\n\n".join(citing.bibtex(configs, [measure.slug for measure in measures]).values()),
+        "BibTeX": "\n\n".join(citing.bibtex_of(cited, [measure.slug for measure in measures]).values()),
     }

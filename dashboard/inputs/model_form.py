@@ -10,7 +10,7 @@ from dashboard.shared import forms, reading, resources, wording
 from isoviz.errors import AccessError, InputError, IsoVizError
 from isoviz.exploring import encoders
 from isoviz.hub import offline
-from isoviz.models import cache, hub, sources
+from isoviz.models import hub, sources
 from isoviz.models.sources import ModelSource
 from isoviz.tasks.protocol import HeadKind
 
@@ -76,25 +76,6 @@ def show_source(name: str, heads: Sequence[HeadKind] = ()) -> ModelSource | None
     return source
 
 
-def weights(source: ModelSource, allow_random: bool, heads: Sequence[HeadKind] = ()) -> bool:
-    """Show whether a model's weights fit its configuration; returns whether it is usable. Models still on the hub are not checked.
-
-    Args:
-        allow_random: accept weights that do not fit.
-        heads: as for `show_source`.
-    """
-    if source.kind in ("bundled", "hub"):
-        return True
-    difference, error = _compared(source.location, source.fingerprint, tuple(heads), source)
-    if difference and not allow_random:
-        advice = "Check config.json against the weights file, or switch on “Use random weights”."
-        error = InputError(f"'{source.name}' does not fit its own checkpoint: {difference}", advice=advice)
-    elif difference:
-        st.caption(f":material/casino: {wording.plain(f'{source.name}: random weights: {difference}.')}")
-    forms.show_error(error)
-    return error is None
-
-
 def resolve(name: str, heads: tuple[HeadKind, ...] = ()) -> tuple[ModelSource | None, IsoVizError | None]:
     """A model's source, or the error. The hub's responses are cached for a while; local models are checked every time."""
     if name in sources.bundled() or _is_folder(name):
@@ -121,7 +102,7 @@ def _is_folder(name: str) -> bool:
 def _is_cached(name: str) -> bool:
     """Whether the model is in the hub cache."""
     parsed = hub.parse(name)
-    return parsed is not None and cache.find(*parsed) is not None
+    return parsed is not None and hub.find(*parsed) is not None
 
 
 def _resolved(name: str, heads: tuple[HeadKind, ...] = ()) -> ModelSource:
@@ -139,15 +120,6 @@ def _resolved_cached(
     return reading.answer(_resolved, name, heads)
 
 
-@st.cache_data(show_spinner="Comparing the weights with config.json …", max_entries=64)
-def _compared(
-    location: str, fingerprint: str, heads: tuple[HeadKind, ...], _source: ModelSource
-) -> tuple[str | None, InputError | None]:
-    """The difference between weights and configuration, or the error; cached until a file of the model changes."""
-    del location, fingerprint
-    return reading.answer(reading.mismatch, _source, heads)
-
-
 @st.cache_data(show_spinner=False, ttl=60, max_entries=1)
 def _cached() -> list[str]:
-    return cache.models()
+    return hub.cached()

@@ -14,8 +14,6 @@ from isoviz import devices
 from isoviz.runs.rows import RunRow
 
 WAITING_SHOWN = 6
-STOP_NOW_SECONDS = 3.0
-"""Seconds after which a stopping run can be killed."""
 FAILED: Final = ("failed", "lost")
 """Statuses that *Retry* queues again. A diverged run would diverge again."""
 
@@ -97,25 +95,19 @@ def _missing_gpus(row: RunRow) -> str:
 
 def stop_all(rows: Iterable[RunRow]) -> None:
     """Stop the runs that this visitor may stop; waiting runs first, so that none starts meanwhile."""
-    to_stop = [row for row in rows if not row.stop_requested]  # a second request would end a run without a checkpoint
+    to_stop = [row for row in rows if not row.stop_requested]
     _act(resources.service().stop, sorted(to_stop, key=lambda row: row.status != "queued"))
 
 
 def stop_button(row: RunRow, key: str) -> None:
-    """Button to cancel, stop or kill a run, depending on its status."""
+    """Button to cancel or stop a run, depending on its status."""
     since = actions.stopping_for(row)
-    if since is not None and since < STOP_NOW_SECONDS:
+    if since is not None:
         st.button(f"Stopping … {since:.0f} s", key=key, disabled=True, icon=":material/hourglass_top:")
         return
-    hint = None
     label, icon = ("Cancel", "cancel") if row.status == "queued" else ("Stop", "stop_circle")
-    if since is not None:
-        label, icon = "Stop now", "dangerous"
-        hint = "The run is finishing its optimiser step and writing a checkpoint. This ends it immediately, without a checkpoint."
-    if (
-        actions.button(label, run=row, key=key, icon=f":material/{icon}:", help=hint)
-        and actions.perform(resources.service().stop, row.id)
-        and since is None
+    if actions.button(label, run=row, key=key, icon=f":material/{icon}:") and actions.perform(
+        resources.service().stop, row.id
     ):
         st.rerun()
 

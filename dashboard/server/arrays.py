@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
+from safetensors.numpy import load_file
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from dashboard.shared import resources, wording
 from isoviz.runs.rows import RunRow
-from isoviz.training import array_file
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _KEY = re.compile(r"[0-9a-f]{32}|example-[a-z0-9-]{1,40}")
@@ -40,7 +40,7 @@ def of_run(request: Request) -> Response:
     if not path.is_file():
         raise HTTPException(404, "this epoch has not been measured")
     try:
-        return _forever(convert(array_file.load(path)))
+        return _forever(convert(load_file(path)))
     except _DAMAGED:
         raise HTTPException(404, "the file of this epoch's arrays is damaged") from None
 

@@ -6,7 +6,7 @@ The process ends with the page that waits for it: when the tab is closed, or whe
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final, ParamSpec, TypeVar
 
 import streamlit as st
@@ -16,13 +16,12 @@ from isoviz import input_validation, limits, tasks
 from isoviz.errors import InputError
 from isoviz.jobs import guarded
 from isoviz.jobs.worker import load
-from isoviz.models.sources import ModelSource
 from isoviz.runs.planning import DataChecks
 from isoviz.tables import catalogue
 from isoviz.tables.protocol import Holds
 from isoviz.tasks.files import is_table
 from isoviz.tasks.own import Guess, Preview
-from isoviz.tasks.protocol import DataReport, HeadKind, OwnTask, Task
+from isoviz.tasks.protocol import DataReport, OwnTask, Task
 
 _ROOM: Final = "isoviz.tasks.reading:"
 DOWNLOAD_SECONDS: Final = 3600.0
@@ -109,28 +108,11 @@ def counted(slug: str, data: str | None) -> tuple[str, dict[str, int]]:
     return _ask(_ROOM + "counted", tuple[str, dict[str, int]], task=tasks.get(slug), data=data)
 
 
-def mismatch(source: ModelSource, kinds: Sequence[HeadKind]) -> str:
-    """How a model's weights differ from its configuration, as text; empty if they fit. Raises if the model cannot be loaded."""
-    arguments = {"source": source, "kinds": list(kinds)}
-    imports = ("torch", "transformers", "isoviz.models.adapter")
-    pulse = still_wanted()
-    return guarded.call(
-        "isoviz.models.adapter:mismatch_words", arguments, str, field="model", imports=imports, pulse=pulse
-    )
-
-
 def _completed(data: str | None, columns: OwnTask) -> OwnTask:
     return _ask("isoviz.tasks.own:completed", OwnTask, data=data, columns=columns)
 
 
-def _targets_problem(source: ModelSource, kind: HeadKind, targets: tuple[str, ...]) -> str:
-    arguments = {"source": source, "kind": kind, "targets": targets}
-    imports = ("torch", "transformers", "peft", "isoviz.models.adapter")
-    function = "isoviz.models.low_rank:targets_problem"
-    return guarded.call(function, arguments, str, field="lora_targets", imports=imports, pulse=still_wanted())
-
-
-CHECKS: Final = DataChecks(complete=_completed, read=check, targets_problem=_targets_problem)
+CHECKS: Final = DataChecks(complete=_completed, read=check)
 """For `isoviz.runs.planning.expand`."""
 
 

@@ -16,8 +16,8 @@ from isoviz import devices
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.formatting import decimals
-from isoviz.runs import duplicates, planning
-from isoviz.runs.comparisons.foreseen import smallest_difference
+from isoviz.runs import planning
+from isoviz.runs.comparisons.comparing import smallest_difference
 from isoviz.runs.naming import LONGEST_NAME, experiment_name
 
 
@@ -75,7 +75,7 @@ def _ready(form: TrainForm) -> list[RunConfig]:
 @stable
 def _without_existing(planned: list[RunConfig]) -> list[RunConfig]:
     """The runs that do not exist yet, or all runs if the visitor chooses to repeat them."""
-    existing = duplicates.existing(resources.store(), planned) if planned else {}
+    existing = resources.store().existing(planned)
     if not existing:
         return planned
     all_exist = len(existing) == len(planned)

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from isoviz import input_validation
 from isoviz.errors import InputError, install
 
 _INSTALLED = Path(__file__).resolve().parents[1] / "screens"  # in the wheel the dashboard lies inside the package
@@ -34,22 +33,3 @@ def module(name: str) -> ModuleType:
     if str(ROOT) not in sys.path:
         sys.path.append(str(ROOT))
     return importlib.import_module(f"dashboard.{name}")
-
-
-def check_file(out: Path) -> None:
-    """Raise `InputError` where no file can be written."""
-    if not os.path.isdir(out.parent):  # unlike Path.is_dir, false for names that are too long
-        raise InputError(f"out: there is no folder '{out.parent}'", field="out")
-    if os.path.isdir(out):
-        raise InputError(f"out: '{out}' is a folder; name a file", field="out")
-
-
-def write(page: bytes, out: Path) -> int:
-    """Write an HTML file, say so, and return exit code 0."""
-    try:
-        out.write_bytes(page)
-    except OSError as error:
-        raise InputError(f"out: '{out}' cannot be written to: {input_validation.reason(error)}", field="out") from None
-    if out.is_file():  # a device or a pipe is no file to open
-        print(f"{out}: {len(page) / 1e6:.2f} MB; open it in any browser")
-    return 0

@@ -57,7 +57,10 @@ def run(store: StoreOption = None) -> Answer:
         store: the store to check.
     """
     findings: list[Finding] = []
-    for about, check in _CHECKS.items():
+    for about, (package, check) in _CHECKS.items():
+        if package and not find_spec(package):
+            findings.append(Finding(about, "note", f"the package {package} is not installed", install("train")))
+            continue
         try:
             findings += [Finding(about, *found) for found in check(store)]
         except (IsoVizError, OSError) as error:
@@ -102,9 +105,6 @@ def _version(package: str) -> str | None:
 
 
 def _devices(_: StoreOption) -> Found:
-    if not find_spec("torch"):
-        yield "note", "torch is not installed: nothing can be trained or encoded", install("train")
-        return
     from isoviz import devices
 
     found = devices.describe()
@@ -143,9 +143,6 @@ def _files(_: StoreOption) -> Found:
 
 
 def _store(option: StoreOption) -> Found:
-    if not find_spec("sqlalchemy"):
-        yield "note", "SQLAlchemy is not installed: runs cannot be read", install("train")
-        return
     from isoviz.runs.store import Store
 
     url = store_url(option)
@@ -172,9 +169,6 @@ def _store(option: StoreOption) -> Found:
 
 
 def _hub(_: StoreOption) -> Found:
-    if not find_spec("huggingface_hub"):
-        yield "note", "huggingface_hub is not installed", install("train")
-        return
     from isoviz import hub
 
     if reason := hub.offline():
@@ -183,11 +177,12 @@ def _hub(_: StoreOption) -> Found:
         yield "ok", "the hub can be reached"
 
 
-_CHECKS: Final[dict[str, Callable[[StoreOption], Found]]] = {
-    "packages": _versions,
-    "devices": _devices,
-    "disk": _disk,
-    "open files": _files,
-    "store": _store,
-    "hub": _hub,
+_CHECKS: Final[dict[str, tuple[str, Callable[[StoreOption], Found]]]] = {
+    "packages": ("", _versions),
+    "devices": ("torch", _devices),
+    "disk": ("", _disk),
+    "open files": ("", _files),
+    "store": ("sqlalchemy", _store),
+    "hub": ("huggingface_hub", _hub),
 }
+"""What is checked → the package that it needs, and the function."""

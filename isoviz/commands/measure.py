@@ -19,7 +19,6 @@ from isoviz.operations.measure import Measured, MeasureRequest, measure
 from isoviz.operations.operation import argument
 from isoviz.readouts import Annotations, slices
 from isoviz.readouts.division import annotations_of
-from isoviz.tables import text_files
 from isoviz.vectors import reading
 
 
@@ -50,7 +49,8 @@ def run(request: MeasureOptions) -> Answer:
 
 
 def _write_rows(measured: Measured, target: Path) -> Rows:
-    """The measures of each row as CSV, with the ids and texts of a table."""
+    import pandas as pd
+
     assert measured.points is not None
     vector_set = measured.vector_set
     annotations = Annotations() if vector_set is None else annotations_of(vector_set)
@@ -58,11 +58,13 @@ def _write_rows(measured: Measured, target: Path) -> Rows:
         found = slices.rows_of(measured.points, annotations)
     except InputError as error:
         raise InputError.at("rows", str(error).removeprefix("points: ")) from None
-    named = (
-        {} if vector_set is None else {str(name): values for name, values in vector_set.columns.iloc[found.row].items()}
-    )
-    columns = {**found.table(), **named}
-    text_files.write(target, columns, "rows")
+    table = pd.DataFrame(found.table())
+    if vector_set is not None:
+        table = pd.concat([table, vector_set.columns.iloc[found.row].reset_index(drop=True)], axis=1)
+    try:
+        table.to_csv(target, index=False)
+    except OSError as error:
+        raise InputError.at("rows", f"'{target}' cannot be written: {error.strerror}") from None
     return found
 
 
@@ -112,7 +114,6 @@ def _print_read_outs(name: str, values: Mapping[str, Any]) -> None:
 
 
 def _numbers() -> list[Metric]:
-    """The metrics that records of clouds hold as one number each."""
     shown = applicable("rows") + [metric for metric in applicable("tokens") if "rows" not in metric.kinds]
     places = {slug: place for place, slug in enumerate(metrics.catalogue())}
     return sorted((metric for metric in shown if metric.gives != "curve"), key=lambda metric: places[metric.slug])
@@ -129,24 +130,16 @@ def _print_cloud(name: str, record: CloudRecord) -> None:
         few = cannot_be_estimated(record.points_of(metric.slug))
         nothing = few if few in reading.undefined else "undefined"
         _print_line(metric.number_title, _number(record.number(metric.slug), nothing) + interval)
-    if curve := record.curve("ev"):
-        _print_line("EV_1, EV_2, EV_3", ", ".join(f"{value:.4f}" for value in curve[:3]))
     if record.dimensions:
-        _print_line("σ min, median, max", ", ".join(_number(value, "") for value in record.dimensions.sigma))
-        _print_line("‖mean activation‖", _number(record.dimensions.mean_norm, "undefined"))
-        shown = record.dimensions.outliers
-        named = ", ".join(map(str, shown[:8])) + (", …" if len(shown) > 8 else "")
-        _print_line("rogue dimensions by mean", named or "none")
+        _print_line("rogue dimensions by mean", listed(record.dimensions.outliers, 40) or "none")
         if record.dimensions.dead:
             _print_line("dead dimensions", ", ".join(map(str, record.dimensions.dead)))
 
 
 def _print_partition(what: str, weights: Mapping[str, Any]) -> None:
     print(f"{what}: N = {weights['n']} vectors, d = {weights['d']} dimensions")
-    _print_line("I1, I2", f"{weights['i1']:.4g}, {weights['i2']:.4g}")
-    _print_line("I1, I2, rms ‖w‖ = 1", f"{weights['i1_unit']:.4g}, {weights['i2_unit']:.4g}")
-    norms = (weights[name] for name in ("norm_mean", "norm_min", "norm_max"))
-    _print_line("‖w‖ mean, min, max", ", ".join(f"{value:.4g}" for value in norms))
+    for name in ("i1", "i2", "i1_unit", "i2_unit", "norm_mean", "norm_min", "norm_max"):
+        _print_line(name, f"{weights[name]:.4g}")
 
 
 def _print_line(label: str, value: str) -> None:

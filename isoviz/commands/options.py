@@ -59,7 +59,6 @@ def request_of(options: argparse.Namespace) -> Any:
 
 
 def _execute(call: Call, options: argparse.Namespace) -> int:
-    """Call the function with the given options, print its answer, and return the exit code."""
     answer = call(**keywords(call, request_of(options)))
     if not isinstance(answer, Answer):
         return int(answer)
@@ -122,7 +121,6 @@ def add_fields(
 
 
 def _types(annotation: Any) -> list[Any]:
-    """A type and, of a union or a list, its parts."""
     parts = () if get_origin(annotation) is Literal else get_args(annotation)
     return [annotation, *(inner for part in parts for inner in _types(part))]
 

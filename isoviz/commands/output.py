@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from isoviz.formatting import number
+from isoviz.formatting import decimals, number
 
 if TYPE_CHECKING:
     from isoviz.readouts.slices import Slice
@@ -65,18 +65,39 @@ def print_json(document: Mapping[str, Any], notes: Iterable[str] = ()) -> None:
     sys.stdout.flush()
 
 
-def lines_of(run: RunSummary, numbers: Iterable[str]) -> str:
-    """A run that can be read: its setup, how it ended, and if it finished its numbers and notes."""
+def describe(run: RunSummary, measures: Collection[str] | None = None) -> str:
+    """A run in a few lines, numbers with the names of `--json`.
+
+    Args:
+        measures: of isotropy, that are shown, on one line; None for all.
+    """
     from isoviz.events import ENDINGS
+    from isoviz.runs.summaries import CLOUDS, TIMING
 
     setup = " ".join([run.method, *(f"{name}={value}" for name, value in run.params.items())])
     lines = [f"{run.id}  {run.status:<8}  {run.model}  {run.task}  {setup}  seed {run.seed}"]
     if run.status == "finished":
-        lines += [*numbers, *([run.left_out] if run.left_out else [])]
-        lines += [f"note: {note}" for note in run.notes]
+        scores = {name: value for name, value in run.metrics.items() if name not in ("loss", "epoch")}
+        against = [f"{name} {decimals(value, 4)}" for name, value in run.baselines.items() if value is not None]
+        lines.append(f"validation (n = {run.eval_rows or 0:,}): {_numbers(scores, 4)}")
+        lines[-1] += f" ({', '.join(against)})" if against and measures is None else ""
+        for cloud in CLOUDS:
+            values = run.numbers.get(cloud, {})
+            shown = {name: value for name, value in values.items() if measures is None or name in measures}
+            n, d = run.size(cloud) or (0, 0)
+            lines += [f"{cloud} (n = {n:,}, d = {d:,}): {_numbers(shown, 3)}"] if shown else []
+        seconds = run.numbers.get(TIMING, {}).get("total_seconds")
+        lines += [] if seconds is None else [f"{seconds:.1f} s"]
+        if measures is not None:
+            lines[1:] = ["; ".join(lines[1:])]
+        lines += [*filter(None, [run.left_out]), *(f"note: {note}" for note in run.notes)]
     elif run.status in ENDINGS:
         lines.append(f"{run.message} {run.advice}".strip())
     return "\n    ".join(filter(None, lines))
+
+
+def _numbers(values: Mapping[str, float | None], places: int) -> str:
+    return ", ".join(f"{name} {decimals(value, places)}" for name, value in values.items())
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import webbrowser
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import isoviz.vectors
+from isoviz import input_validation
 from isoviz.commands import dashboard
 from isoviz.commands.options import Column
 from isoviz.errors import InputError
@@ -63,7 +65,14 @@ def _inside(file: str, columns: Columns, beside: str | None, texts: bool) -> dic
 
 def write(out: Path, add: Sequence[str], *, start: str, vectors: Mapping[str, Any] | None = None) -> int:
     """Write the file. The dashboard, which has the parts, is imported only here."""
-    dashboard.check_file(out)
+    if not os.path.isdir(out.parent):  # unlike Path.is_dir, false for names that are too long
+        raise InputError(f"out: there is no folder '{out.parent}'", field="out")
     lessons = [read(Path(name)) for name in add]
     page = dashboard.module("export.standalone").render(lessons, start=start, vectors=vectors)
-    return dashboard.write(page.encode(), out)
+    try:
+        out.write_bytes(page.encode())
+    except OSError as error:
+        raise InputError(f"out: '{out}' cannot be written to: {input_validation.reason(error)}", field="out") from None
+    if out.is_file():  # a device or a pipe is no file to open
+        print(f"{out}: {len(page.encode()) / 1e6:.2f} MB; open it in any browser")
+    return 0

@@ -53,9 +53,11 @@ def _print(measured: Measured, out: str | None) -> None:
     if (related := ruler.related) is not None:
         print(f"\n{related.pairs:,} related pairs: {ruler.relation}.\n{related.certainty}\n{related.advice}")
     print("\nThe same after a transform (rescaling a score changes no ranking; centring and whitening do):")
-    print_table(
-        ("", "99 % of unrelated pairs below", "AUC", "gain, 95 % interval"), [_variant(one) for one in ruler.variants]
-    )
+    variants = []
+    for one in ruler.variants:
+        gain = "" if one.gain is None else f"{one.gain[0]:+.4f} ({one.gain[1]:+.4f} to {one.gain[2]:+.4f})"
+        variants.append((one.name, fixed(one.noise_floor, 4), "" if one.auc is None else fixed(one.auc, 4), gain))
+    print_table(("", "99 % of unrelated pairs below", "AUC", "gain, 95 % interval"), variants)
     if measured.slices:
         print_slices(measured.slices)
     if measured.near is not None:
@@ -64,13 +66,3 @@ def _print(measured: Measured, out: str | None) -> None:
         print(reading.sentence)
     if out is not None:
         print(f"written: {out}; these lines read it:\n\n{cosines.SIX_LINES}")
-
-
-def _variant(variant: cosines.Variant) -> tuple[str, str, str, str]:
-    gain = "" if variant.gain is None else f"{variant.gain[0]:+.4f} ({variant.gain[1]:+.4f} to {variant.gain[2]:+.4f})"
-    return (
-        variant.name,
-        f"{fixed(variant.noise_floor, 4)}",
-        "" if variant.auc is None else f"{fixed(variant.auc, 4)}",
-        gain,
-    )

@@ -1,4 +1,4 @@
-"""`isoviz runs`: list, show, stop, resume, delete, export and cite runs; save a model; add seeds."""
+"""`isoviz runs`: list, show, stop, resume, delete and export runs; save a model."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ import warnings
 from typing import TYPE_CHECKING, Annotated, Final
 
 from isoviz.commands.options import Quiet, StoreOption
-from isoviz.commands.output import Answer, lines_of, print_json
-from isoviz.errors import InputError
-from isoviz.formatting import decimals
+from isoviz.commands.output import Answer, describe, print_json
 from isoviz.operations.operation import argument
 from isoviz.runs.gentle_stop import gentle_stop
 from isoviz.runs.recovery import mark_lost
 from isoviz.runs.store import Store, StoreUnavailableError
-from isoviz.runs.summaries import TIMING, RunSummary
 
 # Modules that `list` does not need, such as the catalogues and numpy, are imported where they are used: they would double its time.
 if TYPE_CHECKING:
@@ -55,25 +52,12 @@ def list_runs(
         return Answer(documents.listed(found.list(limit=most), found.summaries(limit=most)))
     runs = found.summaries(limit=most)
     for run in runs:
-        print(_listed(run))
+        print(describe(run, _ISOTROPY))
     if not runs:
         print(f"no runs in {found}", file=sys.stderr)
     elif len(runs) == most and (total := sum(found.counts().values())) > most:
         print(f"the newest {most:,} of {total:,} runs; --limit 0 lists all", file=sys.stderr)
     return Answer({}, lambda: None)
-
-
-def _listed(run: RunSummary) -> str:
-    """A run in a few lines; numbers have the names of `--json`."""
-    isotropy = {name: run.isotropy[name] for name in _ISOTROPY if name in run.isotropy}
-    scores = {name: value for name, value in run.metrics.items() if name not in ("loss", "epoch")}
-    numbers = [
-        f"{name} {decimals(value, places)}"
-        for places, values in ((4, scores), (3, isotropy))
-        for name, value in values.items()
-    ]
-    seconds = run.numbers.get(TIMING, {}).get("total_seconds")
-    return lines_of(run, [", ".join([*numbers, *([f"{seconds:.1f} s"] if seconds is not None else [])])])
 
 
 def show(id: Id, store: StoreOption = None) -> Answer:
@@ -83,11 +67,8 @@ def show(id: Id, store: StoreOption = None) -> Answer:
     found = opened(store)
 
     def text() -> None:
-        from isoviz.commands import run_report
-
-        row = found.get(id)
-        print(run_report.describe(found.summary(row.id)))
-        print(f"    files: {found.folder_of(row.id)} ({found.disk_use(row.id) / 1e6:.1f} MB)")
+        print(describe(found.summary(id)))
+        print(f"    files: {found.folder_of(id)} ({found.disk_use(id) / 1e6:.1f} MB)")
 
     return Answer(documents.shown(found, id), text)
 
@@ -99,7 +80,7 @@ def _service(store: Store) -> Service:
 
 
 def stop(id: Id, store: StoreOption = None) -> Answer:
-    """Stop a run after its current optimiser step; a second time, at once if the app runs it."""
+    """Stop a run after its current optimiser step."""
     from isoviz.operations import documents
 
     found = opened(store)
@@ -131,23 +112,6 @@ def delete(id: Id, store: StoreOption = None) -> Answer:
     return Answer({"deleted": [id]}, f"{id}  deleted")
 
 
-def cite(
-    ids: Ids,
-    measures: Annotated[bool, argument("and of every measure that they report")] = False,
-    store: StoreOption = None,
-) -> Answer:
-    """BibTeX of the methods, tasks and models of runs."""
-    from isoviz.runs import citing
-
-    found = opened(store)
-    rows = [found.get(run_id) for run_id in ids]
-    reported = {
-        slug for row in rows if row.result for cloud in row.result.isotropy.clouds.values() for slug in cloud.readings
-    }
-    entries = citing.bibtex([row.config for row in rows], reported if measures else ())
-    return Answer({"entries": entries}, "\n\n".join(entries.values()))
-
-
 def save_model(
     id: Id, out: Annotated[str, argument("a new or empty folder", "DIR")], store: StoreOption = None
 ) -> Answer:
@@ -168,36 +132,12 @@ def export(ids: Ids, quiet: Quiet = False, store: StoreOption = None) -> int:
     return 0
 
 
-def add_seeds(
-    experiment: Annotated[str, argument("its name, as on the Experiments page", "EXPERIMENT", positional=True)],
-    count: Annotated[int, argument("seeds to add", ge=1)] = 3,
-    quiet: Quiet = False,
-    store: StoreOption = None,
-) -> int:
-    """Train every setup of an experiment with more seeds, here."""
-    from isoviz.commands import train
-    from isoviz.runs.duplicates import more_seeds
-
-    found = opened(store)
-    configs = more_seeds((row.config for row in found.list(group=experiment, order="oldest")), count)
-    if not configs:
-        raise InputError(f"no experiment '{experiment}' in the store {found}")
-    if not quiet:
-        seeds = sorted({config.seed for config in configs})
-        print(f"{len(configs)} runs, seeds {seeds[0]} to {seeds[-1]}", file=sys.stderr)
-    rows = train.launch_and_execute(found, _service(found), configs, experiment, quiet=quiet, new=False)
-    train.report(found, rows, quiet)
-    return 0 if all(row.status == "finished" for row in rows) else 1
-
-
 ACTIONS: Final = {
     "list": list_runs,
     "show": show,
     "stop": stop,
     "resume": resume,
     "delete": delete,
-    "add-seeds": add_seeds,
     "export": export,
     "save-model": save_model,
-    "cite": cite,
 }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Final, Literal
 
 from isoviz import input_validation, studies
 from isoviz.commands.options import Quiet, StoreOption
-from isoviz.commands.output import Answer
+from isoviz.commands.output import Answer, progress_bar
 from isoviz.operations.operation import argument
 from isoviz.studies import Inputs, Result
 from isoviz.studies.inputs import SETTINGS
@@ -71,7 +73,8 @@ def run(
         result = _train(study, inputs, scale, quiet, store)
     else:
         assert isinstance(study, ComputedStudy)
-        result = study.run(scale, _reporter(), inputs)
+        with _reporting() as report:
+            result = study.run(scale, report, inputs)
     if folder:
         path = folder / f"{study.slug}.json"
         path.write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
@@ -98,28 +101,21 @@ def _train(study: TrainedStudy, inputs: Inputs, scale: str, quiet: bool, store_o
     wanted = records.missing(configs, records.read(store, configs))
     print(f"{len(wanted)} of {len(configs)} runs to carry out", file=sys.stderr)
     if wanted:
-        train.fetch_models(wanted)
-        train.check_weights(wanted)
+        train.check_models(wanted)
         service = of_command_line(store)
         train.launch_and_execute(store, service, wanted, f"{study.slug} {scale}", quiet=quiet)
     found = records.read(store, configs)
     if study.profiles:
-        found = layer_profiles.complete(store, found, _reporter())
+        with _reporting() as report:
+            found = layer_profiles.complete(store, found, report)
     return study.draw(found, scale, inputs)
 
 
-def _reporter() -> Progress:
-    """Report progress on stderr: each new percent, each new step."""
-    told = ""
-
-    def report(share: float, what: str) -> None:
-        nonlocal told
-        line = f"{share:4.0%}  {what}"
-        if line != told:
-            print(line, file=sys.stderr, flush=True)
-        told = line
-
-    return report
+@contextmanager
+def _reporting() -> Iterator[Progress]:
+    """A function (share, what) that draws a bar on stderr while that is a terminal."""
+    with progress_bar() as bar:
+        yield lambda share, what: bar(round(100 * share), 100, what)
 
 
 def notes_of(result: Result) -> list[str]:

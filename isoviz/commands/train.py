@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel
 
 from isoviz import recipes, tasks
 from isoviz.commands.options import Quiet, StoreOption
-from isoviz.commands.output import print_json, progress_bar
+from isoviz.commands.output import describe, print_json, progress_bar
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Event
@@ -77,8 +77,7 @@ def run(request: TrainRequest) -> int:
 
     store = Store(request.store)
     service = of_command_line(store)
-    fetch_models(configs)
-    check_weights(configs)
+    check_models(configs)
     if request.queue:
         return _queue(store, service, configs, request)
     if not request.quiet:
@@ -91,9 +90,8 @@ def run(request: TrainRequest) -> int:
 def _queue(store: Store, service: Service, configs: list[RunConfig], request: TrainRequest) -> int:
     """Queue the runs that do not exist yet, or all with `--repeat`, and print their ids."""
     from isoviz.operations import documents
-    from isoviz.runs import duplicates
 
-    known = {} if request.repeat else duplicates.existing(store, configs)
+    known = {} if request.repeat else store.existing(configs)
     new = [config for config in configs if config.identity not in known]
     rows = [store.get(run_id) for run_id in service.launch(new, group=_group(new), new=True)]
     existing = list(dict.fromkeys(known.values()))
@@ -110,7 +108,7 @@ def _queue(store: Store, service: Service, configs: list[RunConfig], request: Tr
 
 
 def launch_and_execute(
-    store: Store, service: Service, configs: Sequence[RunConfig], group: str | None, *, quiet: bool, new: bool = True
+    store: Store, service: Service, configs: Sequence[RunConfig], group: str | None, *, quiet: bool
 ) -> list[RunRow]:
     """Launch runs and execute them here, one after another. After a stop, those that have not started are stopped too.
 
@@ -123,7 +121,7 @@ def launch_and_execute(
     owner = f"command line, process {os.getpid()}"
     rows: list[RunRow] = []
     with gentle_stop(say) as stop:
-        ids = service.launch(configs, group=group, new=new, claim=owner)
+        ids = service.launch(configs, group=group, new=True, claim=owner)
         try:
             for run_id in ids:
                 rows.append(execute_here(store, run_id, owner, stop, quiet=quiet))
@@ -173,19 +171,13 @@ def plan(request: TrainRequest) -> list[RunConfig]:
     )
 
 
-def fetch_models(configs: Sequence[RunConfig]) -> None:
-    """Download models from the hub before any run is created, so that a failing download is an input error, not a failed run."""
-    from isoviz.models import sources
+def check_models(configs: Sequence[RunConfig]) -> None:
+    """Download models, and refuse those whose checkpoint does not match unless random weights are allowed, before any run is created."""
+    from isoviz.models import adapter, sources
 
     with progress_bar() as progress:
         for model in dict.fromkeys(config.model for config in configs):
             sources.fetch(sources.resolve(model), progress)
-
-
-def check_weights(configs: Sequence[RunConfig]) -> None:
-    """Refuse a model whose checkpoint does not match before any run is created, unless random weights are allowed."""
-    from isoviz.models import adapter, sources
-
     kinds = {(one.model, tasks.get(one.task, one.own).kind) for one in configs if not one.allow_random}
     for model, kind in sorted(kinds):
         adapter.require_fit(sources.resolve(model), kind)
@@ -201,22 +193,20 @@ def execute_here(store: Store, run_id: str, owner: str, stop: Callable[[], bool]
         StoreError: another process took it.
     """
     from isoviz import devices
-    from isoviz.commands import run_report
-    from isoviz.operations import documents
     from isoviz.runs.execution import execute
 
     if store.claim(owner, devices.describe().slots[0].name, id=run_id) is None:
         raise StoreError(f"run '{run_id}' cannot run here: it is {store.get(run_id).status}")
-    with ProgressLine(store.get(run_id), quiet) as line:
+    with _progress_line(store.get(run_id), quiet) as show_on_line:
 
         def show(event: Event) -> None:
             with suppress(OSError):  # the terminal may be gone
-                line.show(event)
+                show_on_line(event)
 
         execute(store, run_id, tell=show, stop=stop)
     row = store.get(run_id)
     if not quiet:
-        print(run_report.describe(row, documents.started_of(store, row.id)))
+        print(describe(store.summary(row.id)))
     elif row.error:
         say(f"run {row.id} {row.status}: {row.error.get('message', '')} {row.error.get('advice', '')}".rstrip())
     if row.status == "running":  # details are in its log; the next command marks it as lost
@@ -231,39 +221,31 @@ def say(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
 
-class ProgressLine:
-    """One tqdm bar per run, driven by its events."""
+@contextmanager
+def _progress_line(row: RunRow, quiet: bool) -> Iterator[Callable[[Event], None]]:
+    """One tqdm bar for a run; what it gives takes the run's events."""
+    from tqdm import tqdm
 
-    def __init__(self, row: RunRow, quiet: bool) -> None:
-        from tqdm import tqdm
+    title = f"{row.config.method} seed {row.config.seed}"
+    with tqdm(total=None, desc=title, unit="step", disable=quiet, file=sys.stderr) as bar:
 
-        self.bar = tqdm(
-            total=None, desc=f"{row.config.method} seed {row.config.seed}", unit="step", disable=quiet, file=sys.stderr
-        )
+        def show(event: Event) -> None:
+            if event.kind == "entered" and event.phase in ("loading", "tokenising"):
+                bar.set_postfix_str(f"{event.phase} {event.detail}".strip())
+            elif event.kind == "resumed" and event.warning:
+                bar.write(f"  {event.warning}", file=sys.stderr)
+            elif event.kind == "started":
+                bar.set_postfix_str("")
+                bar.total = event.total_steps
+                bar.update(event.first_step - bar.n)
+            elif event.kind == "stepped":
+                bar.update(event.step - bar.n)
+                bar.set_postfix(loss=f"{event.losses['total']:.3f}", refresh=False)
+            elif event.kind == "evaluated" and event.metrics.get(event.primary) is not None:
+                score = f"{event.primary} {event.metrics[event.primary]:.3f}"
+                bar.write(f"  epoch {event.epoch}: {score}", file=sys.stderr)
 
-    def __enter__(self) -> ProgressLine:
-        return self
-
-    def __exit__(self, *details: object) -> None:
-        self.bar.close()
-
-    def show(self, event: Event) -> None:
-        """Advance the bar, or show the current phase before training starts."""
-        if event.kind == "entered" and event.phase in ("loading", "tokenising"):
-            self.bar.set_postfix_str(f"{event.phase} {event.detail}".strip())
-        elif event.kind == "resumed" and event.warning:
-            self.bar.write(f"  {event.warning}", file=sys.stderr)
-        elif event.kind == "started":
-            self.bar.set_postfix_str("")
-            self.bar.total = event.total_steps
-            self.bar.update(event.first_step - self.bar.n)
-        elif event.kind == "stepped":
-            self.bar.update(event.step - self.bar.n)
-            self.bar.set_postfix(loss=f"{event.losses['total']:.3f}", refresh=False)
-        elif event.kind == "evaluated" and event.metrics.get(event.primary) is not None:
-            self.bar.write(
-                f"  epoch {event.epoch}: {event.primary} {event.metrics[event.primary]:.3f}", file=sys.stderr
-            )
+        yield show
 
 
 def _runs(count: int) -> str:

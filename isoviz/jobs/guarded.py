@@ -206,7 +206,6 @@ def call(
 
 @contextlib.contextmanager
 def _reader(pulse: Callable[[], None]) -> Iterator[Answering]:
-    """Context with an exclusive process; waits for its turn."""
     while not _turns.acquire(timeout=_POLL_SECONDS):
         pulse()
     try:

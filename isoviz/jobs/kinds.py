@@ -78,22 +78,16 @@ class Report:
 
     Args:
         send: called with `done`, `total` and the current activity.
-        clock: seconds; for tests.
     """
 
-    def __init__(
-        self,
-        send: Callable[[int, int, str], None] = lambda done, total, text: None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, send: Callable[[int, int, str], None] = lambda done, total, text: None) -> None:
         self._send = send
-        self._clock = clock
         self._sent: float | None = None
         self._furthest = 0.0
 
     def __call__(self, done: int, total: int, text: str) -> None:
         """Report that `done` of `total` steps are finished."""
-        now = self._clock()
+        now = time.monotonic()
         if self._sent is not None and now - self._sent < REPORT_SECONDS:
             return
         self._furthest = max(self._furthest, done / total if total > 0 else 0.0)

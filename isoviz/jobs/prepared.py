@@ -116,7 +116,6 @@ class PreparedWorker:
 
 
 def _may_start() -> bool:
-    """Whether the operator allows it, and there is enough memory."""
     if os.environ.get("ISOVIZ_SPARES", "").strip().lower() == "off":
         return False
     return bool(psutil.virtual_memory().available >= MEMORY)

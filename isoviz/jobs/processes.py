@@ -209,7 +209,6 @@ class Worker(Process):
             self._listen()
 
     def _listen(self) -> None:
-        """Read the reports of a worker that forks."""
         while self._forks is not False and select.select([self.answers], [], [], 0)[0]:
             received = os.read(self.answers.fileno(), 4096)
             *lines, self._unread = (self._unread + received).split(b"\n")
@@ -225,8 +224,6 @@ class Worker(Process):
 
 
 class _Fork(Process):
-    """A fork of a worker, which reports its exit code."""
-
     def __init__(self, parent: Worker, pid: int) -> None:
         super().__init__(pid, psutil.Process(pid).create_time())
         self._parent = parent

@@ -370,14 +370,12 @@ def processes() -> list[JobProcess]:
 
 
 def _waiting() -> list[_Entry]:
-    """The waiting jobs, next one first."""
     with _changed:
         waiting = [entry for entry in _entries.values() if entry.state.status == "waiting"]
     return sorted(waiting, key=lambda entry: entry.since)
 
 
 def _ahead(entry: _Entry) -> int:
-    """Number of jobs that must end before a waiting one can start."""
     pool = entry.kind.pool
     queued = [waiting for waiting in _waiting() if waiting.kind.pool == pool]
     running = sum(process.entry is not None for process in processes() if process.kind.pool == pool)

@@ -18,27 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.demo import EXAMPLE, EXAMPLES
-from isoviz.errors import InputError
 from isoviz.home import home, make_private
+from isoviz.input_validation import positive_setting
 
 FACTS: Final = "profile.json"
 ARRAYS: Final = "arrays.safetensors"
-LIMIT: Final = 2 * 2**30
-"""Most bytes of a store on disk; `ISOVIZ_VIEWS_LIMIT` in GiB overrides it."""
+LIMIT: Final = 2.0
+"""Most GiB of a store on disk; `ISOVIZ_VIEWS_LIMIT` overrides it."""
 
 
 def byte_limit() -> int:
     """Most bytes of a store. Raises `InputError` for an invalid `ISOVIZ_VIEWS_LIMIT`."""
-    setting = os.environ.get("ISOVIZ_VIEWS_LIMIT", "").strip()
-    if not setting:
-        return LIMIT
-    try:
-        gibibytes = float(setting)
-    except ValueError:
-        gibibytes = -1.0
-    if not 0 < gibibytes < 1e6:
-        raise InputError(f"ISOVIZ_VIEWS_LIMIT: must be a number of GiB above 0 (got '{setting}')")
-    return int(gibibytes * 2**30)
+    return int((positive_setting("ISOVIZ_VIEWS_LIMIT") or LIMIT) * 2**30)
 
 
 @dataclass(frozen=True)
@@ -179,7 +170,6 @@ def _remove(folder: Path) -> None:
 
 
 def _last_seen(path: Path) -> float:
-    """Time of the last use."""
     with contextlib.suppress(FileNotFoundError):
         return path.stat().st_mtime
     return 0.0

@@ -16,7 +16,7 @@ from isoviz.metrics.collectives import gathered, own_share
 from isoviz.models import folders, pooled, sentences
 from isoviz.models.families import CLASSIFIERS, CausalPooling
 from isoviz.models.hooks import Hooks, Representations
-from isoviz.models.loading import Mismatch, load_bare, load_pretrained, reading, refusal
+from isoviz.models.loading import Mismatch, load_pretrained, reading
 from isoviz.models.objectives import Objective
 from isoviz.models.sources import ModelSource, configuration
 from isoviz.models.wiring import Embedder, wire
@@ -316,37 +316,14 @@ def load_network_with_mismatch(
     return network, mismatch
 
 
-def require_fit(source: ModelSource, kind: HeadKind | None = None) -> None:
+def require_fit(source: ModelSource, kind: HeadKind) -> None:
     """Raise `ModelError` unless every encoder weight is there and has its place; a new head may be missing.
 
-    transformers compares names and shapes on its meta device, from the files' headers: 0.1 s for 440 MB.
-
-    Args:
-        source: on this machine; of one on the hub nothing is known before it is fetched.
-        kind: of the head that it is to be fine-tuned with; None if it is only read.
+    transformers compares names and shapes on its meta device, from the files' headers: 0.1 s for 440 MB. Of a model on the hub nothing
+    is known before it is fetched.
     """
-    if mismatch := mismatch_of(source, kind):
-        raise refusal(source, mismatch)
-
-
-def mismatch_of(source: ModelSource, kind: HeadKind | None = None) -> Mismatch:
-    """The encoder weights on which a network and its checkpoint differ; arguments and errors as for `require_fit`."""
-    if source.kind in ("bundled", "hub"):  # the tests of the factory hold ours to their checkpoints
-        return Mismatch((), ())
-    return _compared(source, kind)
-
-
-def mismatch_words(source: ModelSource, kinds: tuple[HeadKind, ...]) -> str:
-    """The first mismatch as text, for these heads, or for reading alone if there are none; empty where all fits."""
-    return next((str(mismatch) for kind in kinds or (None,) if (mismatch := mismatch_of(source, kind))), "")
-
-
-@functools.lru_cache(maxsize=64)
-def _compared(source: ModelSource, kind: HeadKind | None) -> Mismatch:
-    if kind is None:
-        return load_bare(source, allow_random=True, device_map="meta")[1]
-    # how many classes there are changes the head alone
-    return load_network_with_mismatch(source, 2, 0, kind, allow_random=True, device_map="meta")[1]
+    if source.kind not in ("bundled", "hub"):  # the tests of the factory hold ours to their checkpoints
+        load_network_with_mismatch(source, 2, 0, kind, device_map="meta")
 
 
 def class_for(config: PretrainedConfig, kind: HeadKind, num_labels: int) -> tuple[Any, dict[str, Any]]:

@@ -60,7 +60,6 @@ def parameters(source: ModelSource) -> int:
 
 
 def _opened(folder: Path) -> Iterator[tuple[Path, Any]]:
-    """Each file of weights, open."""
     from safetensors import safe_open
 
     for path in folders.weights(folder):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -39,7 +38,6 @@ class Encoder:
         num_layers: transformer layers.
         longest: tokens that it can read at most; None if it does not say.
         notes: what a reader of its states must know.
-        seconds: what reading one short text took.
         blocks: its layers, where each reads what the one before gave; None where they are not found, or with its head.
     """
 
@@ -50,7 +48,6 @@ class Encoder:
     num_layers: int
     longest: int | None
     notes: tuple[str, ...]
-    seconds: float = 0.0
     blocks: Sequence[nn.Module] | None = None
 
     def each_layer(self, batch: dict[str, Tensor], visit: Callable[[int, Tensor], None]) -> Tensor | None:
@@ -85,7 +82,6 @@ class Encoder:
 
 @contextmanager
 def _known_tokens() -> Iterator[None]:
-    """Report a token that has no embedding."""
     try:
         yield
     except IndexError:
@@ -179,9 +175,7 @@ def _probe(encoder: Encoder, batch: dict[str, Tensor]) -> Sequence[Tensor]:
     with ExitStack() as watched:
         for place, blocks in enumerate(lists):
             watched.enter_context(_watching(list(blocks), given.setdefault(place, {}).__setitem__))
-        began = time.monotonic()
         states, _ = encoder(batch)
-        encoder.seconds = time.monotonic() - began
     for blocks, seen in zip(lists, given.values(), strict=True):
         follow = len(blocks) == len(seen) == len(states) - 1 and not isinstance(encoder.module, HeadedModel)
         if follow and all(

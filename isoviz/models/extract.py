@@ -138,8 +138,7 @@ def layer_views(
             if not place.spread:
                 model.module.to(device)
             elif progress:
-                passes = -(-len(order) // batch_size)
-                progress(0, len(order), f"{place.note}: at least {passes * model.seconds:,.0f} s")
+                progress(0, len(order), place.note)
             for start in range(0, len(order), batch_size) if set(poolings) != {"sentence"} else ():
                 batch_rows = order[start : start + batch_size]
                 batch = {name: tensor.to(device) for name, tensor in _pad(rows, batch_rows, tokenizer).items()}
@@ -343,7 +342,6 @@ def pooled_rows(hidden: Tensor, keep: Tensor, pooling: Pooling) -> Tensor:
 
 
 def _fetching(progress: hub.Report | None, rows: int) -> hub.Report | None:
-    """Report a download through a progress that counts rows."""
     if progress is None:
         return None
     return lambda *download: progress(0, rows, hub.in_words(*download))

@@ -139,7 +139,6 @@ def _untie(network: Any) -> None:
 
 @torch.no_grad()
 def _mapped(model: HeadedModel, points: Tensor) -> Tensor:
-    """(n, h) → (n, h)"""
     reps = Representations(
         cls=points,
         pooled=points,

@@ -49,14 +49,12 @@ class Mismatch:
         return bool(self.missing or self.unused or self.reshaped)
 
     def __str__(self) -> str:
-        parts = []
-        if self.missing:
-            parts.append(_sentence(self.missing, "encoder weight", "missing from the checkpoint"))
-        if self.unused:
-            parts.append(_sentence(self.unused, "encoder weight of the checkpoint", "not used"))
-        if self.reshaped:
-            parts.append(_sentence(self.reshaped, "encoder weight of the checkpoint", "of another shape"))
-        return " and ".join(parts)
+        kinds = (
+            (self.missing, "encoder weight", "missing from the checkpoint"),
+            (self.unused, "encoder weight of the checkpoint", "not used"),
+            (self.reshaped, "encoder weight of the checkpoint", "of another shape"),
+        )
+        return " and ".join(_sentence(names, noun, state) for names, noun, state in kinds if names)
 
 
 def load_pretrained(
@@ -85,7 +83,9 @@ def load_pretrained(
         )
     mismatch = _mismatch(network, report, part)
     if mismatch and not allow_random:
-        raise refusal(source, mismatch)
+        problem = f"'{source.name}' does not fit its own checkpoint: {mismatch}"
+        advice = "Check config.json against the weights file, or use random weights (--allow-random)."
+        raise ModelError.at("model", problem, advice)
     return network, mismatch
 
 
@@ -95,15 +95,6 @@ def load_bare(source: ModelSource, *, allow_random: bool = False, **options: Any
 
     part = "encoder" if families.architecture(sources.configuration(source)) == "encoder-decoder" else ""
     return load_pretrained(AutoModel, source, allow_random=allow_random, part=part, **options)
-
-
-def refusal(source: ModelSource, mismatch: Mismatch) -> ModelError:
-    """The error for a checkpoint that does not fit."""
-    return ModelError.at(
-        "model",
-        f"'{source.name}' does not fit its own checkpoint: {mismatch}",
-        "Check config.json against the weights file, or use random weights (--allow-random).",
-    )
 
 
 def reading(source: ModelSource, part: str = "") -> AbstractContextManager[None]:

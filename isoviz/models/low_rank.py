@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from isoviz.errors import InputError, ModelError, listed, one_line
-from isoviz.models import sources
-from isoviz.models.sources import ModelSource
 from isoviz.tasks.protocol import HeadKind
 
 if TYPE_CHECKING:
@@ -37,32 +35,6 @@ class LowRank:
     alpha: float
     dropout: float
     targets: tuple[str, ...] = ()
-
-
-def targets_problem(source: ModelSource, kind: HeadKind, targets: tuple[str, ...]) -> str:
-    """Why a model with a head of that kind cannot be adapted at these layers, in words; empty if it can.
-
-    The network is made without weights, from its configuration. Of a model whose configuration is not on this machine nothing is
-    known.
-    """
-    import torch
-    from transformers import AutoConfig
-
-    from isoviz.models.adapter import class_for
-    from isoviz.models.loading import reading
-
-    configuration = sources.configuration(source)
-    if not configuration:
-        return ""
-    with reading(source), torch.device("meta"):
-        config = AutoConfig.for_model(**configuration)
-        network_class = class_for(config, kind, 2)[0]
-        network = getattr(network_class, "from_config", network_class)(config)
-    try:
-        add(network, kind, LowRank(rank=1, alpha=1.0, dropout=0.0, targets=targets), seed=0)
-    except InputError as error:
-        return str(error)
-    return ""
 
 
 def add(network: PreTrainedModel, kind: HeadKind, low_rank: LowRank, seed: int) -> None:
@@ -133,7 +105,6 @@ def merge(network: PreTrainedModel) -> None:
 
 
 def _head(network: PreTrainedModel, kind: HeadKind) -> list[nn.Module]:
-    """Every module behind the last layer."""
     from torch import nn
 
     if kind == "seq2seq":

@@ -5,6 +5,7 @@ transformers and accelerate place and move the weights; here it is decided wheth
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -65,7 +66,7 @@ def placed(source: ModelSource, dtype: Dtype = "auto") -> Iterator[Placement]:
         yield Placement(device, chosen, options={"dtype": chosen})
         return
     with tempfile.TemporaryDirectory(prefix="isoviz-offload-") as folder:
-        disk = devices.free_disk(folder)
+        disk = shutil.disk_usage(folder).free
         if needed > _SHARE * (here + sum(room.values())) + disk:
             raise ModelError(_refusal(source, count, chosen, here + sum(room.values()), disk), field="model")
         limits = {key: int(_SHARE * free) for key, free in {_key(device): here, **room}.items() if key != "disk"}

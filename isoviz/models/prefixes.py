@@ -63,7 +63,6 @@ def split_prefix(prefix: str | None) -> tuple[str, str]:
 
 
 def _name(slug: str, direction: str | None) -> str:
-    """The task's name in `task_specific_params`."""
     if direction:
         return "translation_" + direction.replace("-", "_to_")
     return "summarization" if slug in _SUMMARIES else slug

@@ -87,7 +87,6 @@ def record(
 
 
 def _of_prompts(entropies: NDArray[np.float64], rows: int) -> Reading:
-    """The mean over texts, with Student's interval for independent texts."""
     defined = entropies[~np.isnan(entropies)]
     if not len(defined):
         return Reading(undefined="no text has 2 tokens that are not zero")

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from isoviz import allowed_paths, demo, input_validation
 from isoviz.errors import ModelError
 from isoviz.hub import offline
-from isoviz.models import cache, families, folders, hub
+from isoviz.models import families, folders, hub
 from isoviz.tasks.protocol import HeadKind
 
 
@@ -105,7 +105,7 @@ def fetch(source: ModelSource, report: hub.Report | None = None) -> ModelSource:
 
 def configuration(source: ModelSource) -> dict[str, Any]:
     """The content of a model's `config.json`, which `resolve` has fetched; empty where that is not on this machine any more."""
-    folder = cache.find(source.location, source.revision) if source.kind == "hub" else Path(source.location)
+    folder = hub.find(source.location, source.revision) if source.kind == "hub" else Path(source.location)
     return (folder and folders.config_of(folder)) or {}
 
 
@@ -161,7 +161,7 @@ def _from_hub(model: str, head: HeadKind | None, commit: str | None = None) -> M
     if parsed is None:
         raise ModelError.at("model", f"'{model}' is neither a directory nor a hub id")
     name, revision = parsed[0], commit or parsed[1]
-    folder = cache.find(name, revision)
+    folder = hub.find(name, revision)
     problem = folders.problem(folder) if folder else None
     if folder and not problem and (offline() or not hub.lacks_modules(name, folder)):
         return _in_folder(model, "cached", folder, head)

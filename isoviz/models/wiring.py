@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,10 +24,12 @@ class Wiring:
 
     Attributes:
         per_token: the output layer reads every token, not one vector per row.
+        output_path: where the output layer lies in the network.
         bias: (1, labels) added to the logits beside the output layer's own bias, or None.
     """
 
     per_token = False
+    output_path = ""
 
     def __init__(self, network: PreTrainedModel) -> None:
         self.network: Any = network
@@ -35,7 +38,8 @@ class Wiring:
     @property
     def output(self) -> nn.Linear:
         """The output layer."""
-        raise NotImplementedError
+        layer: nn.Linear = attrgetter(self.output_path)(self.network)
+        return layer
 
     @property
     def dropout(self) -> nn.Module:
@@ -68,7 +72,6 @@ class Wiring:
         mask: Tensor,
         places: Tensor | None = None,
     ) -> Representations:
-        """What `encode` gives; `states` begin with the embeddings."""
         layers, weight = tuple(states[1:]), self.output.weight
         return Representations(cls, pooled, states[-1], layers, mask, weight, places=places, embeddings=states[0])
 
@@ -119,6 +122,8 @@ class AnyText(Wiring):
         ModelError: the network does not give one vector per token for tokens alone.
     """
 
+    output_path = "output_layer"
+
     def __init__(self, network: PreTrainedModel) -> None:
         super().__init__(network)
         ids = torch.ones(1, 8, dtype=torch.long, device=network.device)
@@ -158,12 +163,8 @@ class AnyText(Wiring):
         return self._width
 
     @property
-    def output(self) -> nn.Linear:
-        return self.network.output_layer
-
-    @property
     def dropout(self) -> nn.Module:
-        return self.network.dropout
+        return self.network.dropout if self.output_path == "output_layer" else self._nothing
 
     def encode(self, inputs: dict[str, Tensor]) -> Representations:
         states, mask = pooled.layers(self.network.base_model, inputs), inputs["attention_mask"]
@@ -178,17 +179,11 @@ class Causal(AnyText):
         pooling: which vector.
     """
 
+    output_path = "score"
+
     def __init__(self, network: PreTrainedModel, pooling: CausalPooling = "last") -> None:
         super().__init__(network)
         self.pooling = pooling
-
-    @property
-    def output(self) -> nn.Linear:
-        return self.network.score
-
-    @property
-    def dropout(self) -> nn.Module:
-        return self._nothing
 
     def encode(self, inputs: dict[str, Tensor]) -> Representations:
         ids, mask = inputs["input_ids"], inputs["attention_mask"]  # not the token types: GPT-2 reads them as words
@@ -209,16 +204,14 @@ class Embedder(AnyText):
     Its output layer has no outputs.
     """
 
+    output_path = ""
+
     def _check(self, last: Tensor, mask: Tensor) -> None:
         self._output = _NoOutputs(self._pooled(last, mask).shape[1], 0, bias=False)
 
     @property
     def output(self) -> nn.Linear:
         return self._output
-
-    @property
-    def dropout(self) -> nn.Module:
-        return self._nothing
 
     def encode(self, inputs: dict[str, Tensor], *, tokens: bool = True) -> Representations:
         """`tokens`: with all layers' token vectors; bringing those of texts of different lengths together takes a sixth of a step."""
@@ -282,9 +275,7 @@ class TwoSided(Wiring):
 class TwoSidedClassifier(TwoSided):
     """One vector per row, the decoder's at the text's last end token, where it has seen the whole text."""
 
-    @property
-    def output(self) -> nn.Linear:
-        return self.network.classification_head.out_proj
+    output_path = "classification_head.out_proj"
 
     @property
     def dropout(self) -> nn.Module:
@@ -327,10 +318,7 @@ class TwoSidedSpanFinder(TwoSided):
     """Every token as the decoder makes it: it has seen the text before it, and all of the text through the encoder."""
 
     per_token = True
-
-    @property
-    def output(self) -> nn.Linear:
-        return self.network.qa_outputs
+    output_path = "qa_outputs"
 
     def encode(self, inputs: dict[str, Tensor]) -> Representations:
         mask = inputs["attention_mask"]

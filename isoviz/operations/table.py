@@ -36,7 +36,7 @@ from isoviz.operations.settings import Settings
 from isoviz.operations.transform import TransformRequest
 from isoviz.operations.upgrade import UpgradeRequest
 from isoviz.parameters import extra
-from isoviz.runs import comparisons, duplicates, planning
+from isoviz.runs import comparisons, planning
 from isoviz.runs.identity import one_line
 from isoviz.runs.naming import experiment_name
 from isoviz.runs.recovery import mark_lost
@@ -299,7 +299,7 @@ class Operations:
             raise InputError("params: give exactly one method besides the baseline", field="params")
         chosen = [(slug, params or {} if slug in own else {}) for slug in method]
         configs = planning.expand([model], [task], chosen, seeds or [0], data=data, checks=self._checks, **set_by_user)
-        known = {} if repeat else duplicates.existing(self.store, configs)
+        known = {} if repeat else self.store.existing(configs)
         new = [config for config in configs if config.identity not in known]
         ids = self.service.launch(new, group=group or experiment_name(new), new=group is None)
         return {

@@ -5,25 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from isoviz import bibliography, methods, metrics, tasks
-from isoviz.config import RunConfig
 from isoviz.errors import IsoVizError
 from isoviz.methods.composition import Composed
 from isoviz.methods.protocol import Method
 from isoviz.models import families, sources
 
 
-def bibtex(configs: Iterable[RunConfig], measures: Iterable[str] = ()) -> dict[str, str]:
+def bibtex_of(runs: Iterable[tuple[str, str, str]], measures: Iterable[str] = ()) -> dict[str, str]:
     """Key → BibTeX entry, sorted by key.
 
     Args:
-        configs: configurations of the runs. The user's data and models have no entry; plug-ins only if they provide one.
+        runs: (model, task, method) of each. The user's data and models have no entry; plug-ins only if they provide one.
         measures: slugs of the reported measures of isotropy.
     """
-    return bibtex_of([(config.model, config.task, config.method) for config in configs], measures)
-
-
-def bibtex_of(runs: Iterable[tuple[str, str, str]], measures: Iterable[str] = ()) -> dict[str, str]:
-    """Like `bibtex`, for (model, task, method)."""
     entries = dict(bibliography.entries())
     keys: set[str] = set()
     for model, task, method in dict.fromkeys(runs):
@@ -46,7 +40,6 @@ def _of_method(slug: str) -> dict[str, str]:
 
 
 def _family(model: str) -> str:
-    """A model's family; "" if its configuration cannot be read."""
     try:
         return str(sources.configuration(sources.resolve(model)).get("model_type", ""))
     except IsoVizError:

@@ -50,7 +50,6 @@ def execute(
     train: Train | str = DEFAULT_TRAIN,
     tell: Callable[[Event], None] = lambda event: None,
     stop: Callable[[], bool] = lambda: False,
-    patience: float = 60.0,
     attempt: int | None = None,
     slots: str | None = None,
 ) -> RunRow:
@@ -64,7 +63,6 @@ def execute(
         train: training function; as `MODULE:NAME` it is loaded here, so that an error, such as too little memory, fails the run.
         tell: called with each event.
         stop: returns whether this process should stop, in addition to the run's own requests.
-        patience: see `Emitter`.
         attempt: the attempt for which this process was started; refused if the run is at another attempt or has another process.
         slots: the device slots that it uses, separated by commas. Default: the slot that claimed the run.
 
@@ -78,7 +76,7 @@ def execute(
     row = _begin(store, run_id, attempt, slots)
     run_dir = store.folder_of(run_id)
     interrupted: KeyboardInterrupt | None = None
-    with Emitter(store, run_id, row.attempt, patience=patience) as emitter:
+    with Emitter(store, run_id, row.attempt) as emitter:
         try:
             make_private(run_dir)
             if row.visitor is not None:  # this machine may have folders that the one of the app has not

@@ -71,12 +71,11 @@ def this_process() -> dict[str, Any]:
     return {**this_place(), "pid": me.pid, "pid_started": me.create_time()}
 
 
-def run_name(config: RunConfig, requested: str | None, number: int | None) -> str:
-    """A run's name: the requested one (numbered for several runs), else a description."""
+def run_name(config: RunConfig, requested: str | None) -> str:
+    """A run's name: the requested one, else a description."""
     if requested is None:
         return f"{method_title(config.method)} on {config.task}, seed {config.seed}"
-    name = one_line(requested, "name")
-    return name if number is None else f"{name} {number}"
+    return one_line(requested, "name")
 
 
 def one_line(text: str, field: str) -> str:

@@ -90,20 +90,15 @@ def checked_file(file: str) -> tuple[Path, str, int]:
     path = input_validation.file(allowed_paths.resolve(file, "accelerate_config"), "accelerate_config").resolve()
     with input_validation.parsing(f"{path.name} cannot be read as YAML", "accelerate_config"):
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    found = content if isinstance(content, dict) else {}
-    kind, processes = found.get("distributed_type", "NO"), found.get("num_processes")
-    if kind not in _TYPES or found.get("compute_environment", "LOCAL_MACHINE") != "LOCAL_MACHINE":
-        raise InputError.at(
-            "accelerate_config",
-            f"distributed_type '{shortened(kind)}' (allowed: {', '.join(_TYPES)}, on LOCAL_MACHINE)",
-        )
-    if not isinstance(processes, int) or not 1 <= processes <= 1024:
-        raise InputError.at("accelerate_config", f"num_processes must be 1 to 1024 (got {shortened(processes)})")
-    if kind == _ALONE and processes > 1:
-        raise InputError.at(
-            "accelerate_config", f"distributed_type '{_ALONE}' starts one process (got num_processes: {processes})"
-        )
-    return path, kind, processes
+    found: dict[str, Any] = content if isinstance(content, dict) else {}
+    kind, processes = found.get("distributed_type", "NO"), found.get("num_processes", 0)
+    local = found.get("compute_environment", "LOCAL_MACHINE") == "LOCAL_MACHINE"
+    counted = isinstance(processes, int) and 1 <= processes <= (1 if kind == _ALONE else 1024)
+    if kind not in _TYPES or not local or not counted:
+        got = f"distributed_type '{shortened(kind)}' with num_processes {shortened(processes)}"
+        expected = f"one of {', '.join(_TYPES)} (one process) on LOCAL_MACHINE, with 1 to 1024 processes"
+        raise InputError.at("accelerate_config", f"{got}; expected {expected}")
+    return path, str(kind), int(processes)
 
 
 # -------------------------------------------------------------------------------------------------------------- training

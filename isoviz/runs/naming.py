@@ -54,12 +54,10 @@ def experiment_name(configs: Iterable[RunConfig]) -> str:
 
 
 def _of(runs: Iterable[RunConfig], field: str) -> list[str]:
-    """The distinct values of a field, in order, without the part before the last slash."""
     return [str(name).rpartition("/")[2] for name in dict.fromkeys(getattr(run, field) for run in runs)]
 
 
 def _listed(names: list[str], plural: str) -> str:
-    """`IsoBN, I-STAR`; their number if that is too long."""
     text = ", ".join(names)
     return f"{len(names)} {plural}" if len(names) > 1 and len(text) > MOST_LISTED else text
 

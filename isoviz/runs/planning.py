@@ -17,14 +17,14 @@ from isoviz.config import NO_TRACKER, RunConfig
 from isoviz.demo import recorded_demo
 from isoviz.errors import InputError, shortened
 from isoviz.hub import cache_folder
-from isoviz.models import families, low_rank, prefixes, sources
+from isoviz.models import families, prefixes, sources
 from isoviz.models.sources import ModelSource
 from isoviz.parameters import ParamValue
 from isoviz.runs import launch
 from isoviz.tasks import own as own_data
 from isoviz.tasks.kinds import Embedding
 from isoviz.tasks.metrics import METRICS
-from isoviz.tasks.protocol import HeadKind, OwnTask, Task
+from isoviz.tasks.protocol import OwnTask, Task
 from isoviz.training import tracking
 
 MAX_RUNS = 2000
@@ -38,17 +38,15 @@ MethodChoice = tuple[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class DataChecks:
-    """Functions that read the files of a plan's data and models: in this process, or for pages in another one.
+    """Functions that read the files of a plan's data: in this process, or for pages in another one.
 
     Attributes:
         complete: data, columns of own data → the columns with kind and classes filled in.
         read: task, data, direction, most training rows, most validation rows → nothing; raises like `isoviz.tasks.load`.
-        targets_problem: see `isoviz.models.low_rank.targets_problem`, which loads torch.
     """
 
     complete: Callable[[str | None, OwnTask], OwnTask] = own_data.completed
     read: Callable[[Task, str | None, str | None, int | None, int | None], object] = tasks.load
-    targets_problem: Callable[[ModelSource, HeadKind, tuple[str, ...]], str] = low_rank.targets_problem
 
 
 IN_THIS_PROCESS = DataChecks()
@@ -65,6 +63,8 @@ class Preset:
 
 
 _DEMO = recorded_demo()  # by `factory/record_presets.py`
+# on 1,000 rows of demo/sentiment nothing is learned
+_SMALL = {"models": ["demo/tiny-bert"], "tasks": ["demo/acceptability"], "max_train": 1000, "max_length": 48}
 PRESETS: tuple[Preset, ...] = (
     Preset(
         slug="demo",
@@ -72,13 +72,10 @@ PRESETS: tuple[Preset, ...] = (
         summary="Plain fine-tuning, IsoBN and I-STAR side by side on the bundled model: three runs"
         + (f", measured at {_DEMO['seconds']:.0f} s on {_DEMO['cores']} cores." if _DEMO else "."),
         plan={
-            "models": ["demo/tiny-bert"],
-            "tasks": ["demo/acceptability"],
+            **_SMALL,
             "methods": [("baseline", {}), ("isobn", {"beta": 0.5}), ("istar", {"lam": 1.0})],
             "seeds": [0],
             "epochs": 3,
-            "max_train": 1000,
-            "max_length": 48,
         },
     ),
     Preset(
@@ -86,13 +83,10 @@ PRESETS: tuple[Preset, ...] = (
         title="λ sweep: does isotropy help?",
         summary="I-STAR from less isotropic (λ < 0) to more (λ > 0), three seeds each, against plain fine-tuning.",
         plan={
-            "models": ["demo/tiny-bert"],
-            "tasks": ["demo/acceptability"],
+            **_SMALL,
             "methods": [("baseline", {}), ("istar", {"lam": [-3.0, -1.0, -0.5, 0.5, 1.0, 3.0, 5.0]})],
             "seeds": [0, 1, 2],
             "epochs": 4,
-            "max_train": 1000,
-            "max_length": 48,
         },
     ),
     Preset(
@@ -100,13 +94,10 @@ PRESETS: tuple[Preset, ...] = (
         title="IsoBN against none, 5 seeds",
         summary="Is the difference larger than the spread between seeds? Five pairs that share data order and initial weights.",
         plan={
-            "models": ["demo/tiny-bert"],
-            "tasks": ["demo/acceptability"],  # on 1,000 rows of demo/sentiment nothing is learned
+            **_SMALL,
             "methods": [("baseline", {}), ("isobn", {"beta": 0.5})],
             "seeds": [0, 1, 2, 3, 4],
             "epochs": 4,
-            "max_train": 1000,
-            "max_length": 48,
         },
     ),
 )
@@ -138,7 +129,7 @@ def expand(
         seeds: one run per seed.
         learning_rate: None for the model's default.
         own: the columns of the task `own`; missing kind and classes are inferred from the files.
-        checks: functions that read the files of data and models.
+        checks: functions that read the files of data.
         trains_here: whether this machine must have the devices that the runs need.
         common: other `RunConfig` fields.
 
@@ -175,7 +166,6 @@ def expand(
         _loss(task, common)
         _check_low_rank(variants, task, common)
     model_sources = {model: sources.resolve(model) for model in models}
-    _check_targets(model_sources.values(), known.values(), RunConfig.checked(**common).low_rank, checks)
     for source in model_sources.values():
         widest, wanted = sources.configuration(source).get("hidden_size"), RunConfig.checked(**common).prefixes
         if wanted and widest and not 0 < wanted[-1] <= wanted[0] < widest:
@@ -217,6 +207,20 @@ def expand(
         )
         for model, task, seed, (slug, params) in itertools.product(models, known.values(), seeds, variants)
     ]
+
+
+def more_seeds(configs: Iterable[RunConfig], count: int) -> list[RunConfig]:
+    """Every setup of these runs with the same `count` seeds that none of them has, seed by seed, so that they stay paired.
+
+    Seeds go up from the largest one.
+    """
+    setups: dict[str, RunConfig] = {}
+    largest = -1
+    for config in configs:
+        setups.setdefault(config.setup_key(), config)
+        largest = max(largest, config.seed)
+    seeds = range(largest + 1, largest + 1 + count)
+    return [config.model_copy(update={"seed": seed}) for seed in seeds for config in setups.values()]
 
 
 def parse_grid(text: str) -> tuple[str, list[str]]:
@@ -326,19 +330,6 @@ def _check_low_rank(variants: Sequence[MethodChoice], task: Task, common: Mappin
             )
 
 
-def _check_targets(
-    found: Iterable[ModelSource], known: Iterable[Task], adapted: low_rank.LowRank | None, checks: DataChecks
-) -> None:
-    for source, kind in itertools.product(found, {task.kind for task in known}):
-        if adapted and adapted.targets and (problem := _problem_once(source, kind, adapted.targets, checks)):
-            raise InputError(problem, field="lora_targets")
-
-
-@functools.lru_cache(maxsize=64)
-def _problem_once(source: ModelSource, kind: HeadKind, targets: tuple[str, ...], checks: DataChecks) -> str:
-    return checks.targets_problem(source, kind, targets)
-
-
 def _task(slug: str, folder: str | None, own: OwnTask | None, checks: DataChecks) -> Task:
     if slug != tasks.OWN or own is None:
         return tasks.get(slug, own if slug == tasks.OWN else None)
@@ -347,7 +338,6 @@ def _task(slug: str, folder: str | None, own: OwnTask | None, checks: DataChecks
 
 
 def _watched(task: Task, early_stopping: str | None) -> str | None:
-    """METRIC:PATIENCE with the task's metric instead of `primary`."""
     if not early_stopping:
         return None
     metric, patience = early_stopping.rsplit(":", 1)
@@ -366,12 +356,10 @@ _HUB_SECONDS = 900
 
 
 def _stamps(paths: Iterable[Path]) -> Stamps:
-    """File stamps; equal stamps mean unchanged content."""
     return tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths)
 
 
 def _check_rows(task: Task, folder: str | None, common: Mapping[str, Any], checks: DataChecks) -> None:
-    """Read the runs' data, to check it."""
     if task.generated:
         return  # generated data is always valid
     read = (common.get("direction"), common.get("max_train"), common.get("max_eval"))

@@ -157,17 +157,15 @@ class RayTasks:
             self._say(f"run {row.id} is lost: {event.message}")
 
     def _losses(self, row: RunRow) -> int:
-        """How often a run was lost since its last checkpoint."""
         saved = self._store.newest_of_kind(row.id, Checkpointed)
         return len(self._store.events_of_kind(row.id, Lost, since=0.0 if saved is None else saved[0]))
 
     def _enforce_stop(self, row: RunRow) -> None:
-        """Kill a process that was asked to stop at once, or has had the time to save a checkpoint."""
         seen = self._stop_seen.setdefault(row.id, time.monotonic())
-        signals = self._store.signals(row.id)
-        if signals.at_once or time.monotonic() - seen > SAVE_SECONDS:
+        if time.monotonic() - seen > SAVE_SECONDS:
             self._ray.cancel(self._tasks[row.id], force=True)
-            end(self._store, row.id, row.attempt, Stopped(step=signals.checkpoint_step, forced=True))
+            step = self._store.signals(row.id).checkpoint_step
+            end(self._store, row.id, row.attempt, Stopped(step=step, forced=True))
 
     def _submit(self) -> None:
         now = time.monotonic()
@@ -184,7 +182,6 @@ class RayTasks:
             self._say(f"run {row.id}: {row.name}")
 
     def _release(self) -> None:
-        """Stop what trains with a checkpoint, and put it back into the queue."""
         deadline = time.monotonic() + SAVE_SECONDS
         held: dict[str, int] = {}
         with suppress(StoreUnavailableError):

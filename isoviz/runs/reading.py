@@ -7,13 +7,15 @@ import logging
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, func, select
 
+from isoviz.config import RunConfig
 from isoviz.errors import StoreError
 from isoviz.events import Event, parse_event
 from isoviz.runs import summaries as _summaries
+from isoviz.runs.database import Database, SealedDatabase
 from isoviz.runs.rows import STATUSES, RunRow, row_of
 from isoviz.runs.schema import QUEUE_ORDER, REVISION
 from isoviz.runs.schema import events as _events
@@ -32,24 +34,13 @@ EventRows = list[tuple[int, dict[str, Any]]]
 _SUMMARIES: Final = select(*(_runs.c[name] for name in (*_summaries.LISTED, "summary")))
 
 
-class Readable(Protocol):
-    """A readable database of runs, and the folder of their artifacts."""
-
-    @property
-    def folder(self) -> Path: ...
-
-    def reading(self) -> AbstractContextManager[Connection]:
-        """A connection whose every statement sees the last commit. Raises `StoreUnavailableError`."""
-        ...
-
-
 class RunReader:
     """Read access to a database of runs and the folder of their artifacts. Thread-safe.
 
     Methods with a run id raise `StoreError` for an unknown id; all raise `StoreUnavailableError` if the database does not respond.
     """
 
-    def __init__(self, database: Readable) -> None:
+    def __init__(self, database: Database | SealedDatabase) -> None:
         self._database = database
         self.folder = database.folder
 
@@ -73,11 +64,10 @@ class RunReader:
         status: str | Iterable[str] | None = None,
         group: str | None = None,
         limit: int | None = None,
-        offset: int = 0,
         order: Literal["newest", "oldest", "queue"] = "newest",
     ) -> RunRows:
         """Readable runs, newest first; with `order="queue"` in the order of the queue."""
-        query = select(_runs).where(_summaries.where(status, group)).limit(limit).offset(offset)
+        query = select(_runs).where(_summaries.where(status, group)).limit(limit)
         match order:
             case "newest":
                 query = query.order_by(_runs.c.id.desc())
@@ -106,7 +96,6 @@ class RunReader:
         task: Collection[str] = (),
         method: Collection[str] = (),
         limit: int | None = None,
-        offset: int = 0,
     ) -> Summaries:
         """Summaries of runs for lists, newest first.
 
@@ -115,7 +104,7 @@ class RunReader:
             group: only runs of this experiment.
         """
         where = _summaries.where(status, group, model=model, task=task, method=method)
-        query = _SUMMARIES.where(where).order_by(_runs.c.id.desc()).limit(limit).offset(offset)
+        query = _SUMMARIES.where(where).order_by(_runs.c.id.desc()).limit(limit)
         with self._reading(group=group) as connection:
             return [summary_of_record(record) for record in connection.execute(query).mappings()]
 
@@ -126,6 +115,21 @@ class RunReader:
         if record is None:
             raise self._unknown(run_id)
         return summary_of_record(record)
+
+    def existing(self, configs: Collection[RunConfig]) -> dict[tuple[str, int], str]:
+        """`RunConfig.identity` → id of the newest equal run that has finished, waits or runs.
+
+        Stopping runs do not count. Equal runs have the same data folder; changes of its files are not detected.
+        """
+        wanted = {config.identity for config in configs}
+        stopping = {row.id for row in self.list(status="running") if row.stop_requested}
+        ids: dict[tuple[str, int], str] = {}
+        models, used, slugs = ({getattr(config, name) for config in configs} for name in ("model", "task", "method"))
+        there = ("finished", "queued", "running")
+        for run in self.summaries(status=there, model=models, task=used, method=slugs):  # newest first
+            if (run.setup, run.seed) in wanted and run.id not in stopping:
+                ids.setdefault((run.setup, run.seed), run.id)
+        return ids
 
     def revision(self) -> str:
         """A value that changes whenever the results of `summaries` or `facets` change."""

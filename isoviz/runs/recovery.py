@@ -100,7 +100,6 @@ def file_name(owner: str) -> str:
 
 
 def _is_served(store: Store, row: RunRow) -> bool:
-    """Whether the app that claimed a run of this machine is alive."""
     if row.status == "queued" or row.owner is None:  # reserved for a command
         return False
     lock = slot_lock(store, row.owner)

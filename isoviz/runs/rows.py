@@ -30,10 +30,9 @@ from isoviz.events import (
 from isoviz.tasks.chance import AT_CHANCE, CORRELATIONS, at_chance
 
 STATUSES: tuple[str, ...] = get_args(Status)
-STOP_NOW = 0.0
-"""Value in the column `stop_requested` (otherwise the time of the request): stop was requested again."""
 RELEASE = -1.0
-"""In the same column: the worker of the run asks for it, to put it back into the queue."""
+"""Value in the column `stop_requested` (otherwise the time of the request): the worker of the run asks for it, to put it back into
+the queue."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ class Signals:
     """The fields of a running run that runner and worker poll.
 
     Attributes:
-        stop: a stop was requested; `at_once`: again, to stop without waiting.
+        stop: a stop was requested.
         phase: see `isoviz.events.Entered`.
         checkpoint_step: the optimiser step of its last checkpoint.
         step_seconds: measured seconds per optimiser step; 0 before the first report.
@@ -161,7 +160,6 @@ class Signals:
     status: str
     attempt: int
     stop: bool
-    at_once: bool
     phase: str | None
     checkpoint_step: int
     step_seconds: float
@@ -174,7 +172,6 @@ def signals_of(data: RowMapping) -> Signals:
         status=data["status"],
         attempt=data["attempt"],
         stop=data["stop_requested"] is not None,
-        at_once=data["stop_requested"] == STOP_NOW,
         phase=progress.phase or None,
         checkpoint_step=progress.checkpoint_step,
         step_seconds=progress.step_seconds or 0.0,

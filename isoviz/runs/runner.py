@@ -343,12 +343,11 @@ class Runner:
             deadline = training.stop_seen + STOP_SECONDS + steps
             if training.saving_since is not None:
                 deadline = training.saving_since + SAVE_SECONDS
-            if signals.at_once or now >= deadline:
+            if now >= deadline:
                 training.forced = True
                 training.kill()
                 self._follow(training)
 
     def _forget(self, training: _Training) -> None:
-        """Free the slots of a run whose processes are gone."""
         del self._trainings[training.row.id]
         self._idle_since = None

@@ -41,12 +41,12 @@ runs = Table(
     Column("started", Double),
     Column("ended", Double),
     Column("heartbeat", Double),
-    # The time of the request to stop, or `rows.STOP_NOW` or `rows.RELEASE`.
+    # The time of the request to stop, or `rows.RELEASE`.
     Column("stop_requested", Double),
-    Column("resume", Boolean, nullable=False),
+    Column("resume", Boolean, nullable=False, default=False),
     # Counts claims and resumes. A worker writes only while its attempt is the current one, so a worker that was given up for lost
     # cannot write into the attempt that replaced it.
-    Column("attempt", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False, default=0),
     # Queued with an owner: reserved, only that owner (a command line) may run it. Running: who claimed it.
     Column("owner", Text),
     Column("host", Text),
@@ -55,12 +55,12 @@ runs = Table(
     Column("pid_started", Double),
     # Where `pid` counts (`identity.pid_scope`).
     Column("pid_scope", String(16)),
-    Column("last_seq", Integer, nullable=False),
+    Column("last_seq", Integer, nullable=False, default=0),
     # Who launched it in the browser; null: the operator or the command line.
     Column("visitor", Text),
-    Column("tags", Text, nullable=False),
+    Column("tags", Text, nullable=False, default="[]"),
     Column("summary", Text, nullable=False),
-    Column("note", Text, nullable=False),
+    Column("note", Text, nullable=False, default=""),
     Column("config", Text, nullable=False),
     Column("progress", Text),
     Column("result", Text),

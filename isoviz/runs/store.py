@@ -25,7 +25,6 @@ from isoviz.runs.identity import new_id, one_line, run_name, this_place, this_pr
 from isoviz.runs.reading import RunReader, RunRows
 from isoviz.runs.rows import (
     RELEASE,
-    STOP_NOW,
     RunRow,
     Signals,
     change_of,
@@ -41,8 +40,6 @@ from isoviz.runs.schema import runs as _runs
 __all__ = ["RunRow", "Signals", "Store", "StoreUnavailableError"]
 
 
-REPEAT_SECONDS: Final = 1.0
-"""Between two requests to stop, so that a double click is one."""
 _QUEUED_AGAIN: Final = {"status": "queued", "resume": True, "stop_requested": None, "ended": None, "error": None}
 
 
@@ -94,7 +91,7 @@ class Store(RunReader):
         Args:
             configs: one per run, in the order in which they shall run.
             group: the name of the experiment they belong to; it need not be new.
-            name: their name; several are numbered. Default: method, task and seed.
+            name: their name. Default: method, task and seed.
             claim: reserve them for this owner: no runner takes them, only `claim(owner, …, id=…)`. They are lost when the
                 calling process dies.
             visitor: who launches them in the browser (`isoviz.access`).
@@ -108,22 +105,17 @@ class Store(RunReader):
         records = [
             {
                 "id": run_id,
-                "name": run_name(config, name, number if len(configs) > 1 else None),
+                "name": run_name(config, name),
                 "group_name": group,
                 "status": "queued",
                 "config": config.model_dump_json(),
                 **_summaries.columns(config),
                 "created": now,
                 "queued": now,
-                "resume": False,
-                "attempt": 0,
-                "last_seq": 0,
                 "visitor": visitor,
-                "tags": "[]",
-                "note": "",
                 **process,
             }
-            for number, (run_id, config) in enumerate(zip(ids, configs, strict=True), start=1)
+            for run_id, config in zip(ids, configs, strict=True)
         ]
         if records:
             with self._database.writing() as connection:
@@ -306,16 +298,15 @@ class Store(RunReader):
     def request_stop(self, run_id: str) -> None:
         """Ask a run to stop: a queued one has stopped at once, an ended one stays as it is.
 
-        A running one stops after the optimiser step at hand, with a checkpoint. Asked again, a second or more later, it ends at
-        once, and what it did since its last checkpoint is lost.
+        A running one stops after the optimiser step at hand, with a checkpoint.
         """
         before, now = _runs.c.stop_requested, self._database.now()
-        repeated = sa.and_(_runs.c.status == "running", before != RELEASE, before < now - REPEAT_SECONDS)
         first = sa.case((before == RELEASE, now), else_=sa.func.coalesce(before, now))
         with self._database.writing() as connection:
             wish = sa.update(_runs).where(_runs.c.id == run_id, _runs.c.status.in_(("queued", "running")))
-            wish = wish.values(stop_requested=sa.case((repeated, STOP_NOW), else_=first))
-            wish = wish.values(last_seq=_runs.c.last_seq + sa.case((_runs.c.status == "queued", 1), else_=0))
+            wish = wish.values(
+                stop_requested=first, last_seq=_runs.c.last_seq + sa.case((_runs.c.status == "queued", 1), else_=0)
+            )
             record = connection.execute(wish.returning(_runs)).mappings().one_or_none()
             if record is None:
                 self._record(connection, run_id)

@@ -27,11 +27,10 @@ Numbers = Mapping[str, float | None]
 METRIC: Final = "metric"
 BASELINE: Final = "baseline"
 TIMING: Final = "timing"
-SETTING: Final = "setting"
 POINTS: Final = "n"
 DIMENSIONS: Final = "d"
 CLOUDS: Final = ("head", "layers", "output")
-"""Kinds of numbers: task metrics, the scores of simple baselines, seconds, `slug:name` of a metric's settings, the sizes of each cloud, and
+"""Kinds of numbers: task metrics, the scores of simple baselines, seconds, the sizes of each cloud, and
 under a cloud's name the isotropy metrics that the run reports of it."""
 
 _COLUMNS: Final = ("model", "task", "method", "seed")
@@ -99,24 +98,10 @@ class RunSummary:
         """All reported isotropy metrics by slug; of the head if measured there."""
         return {slug: value for cloud in reversed(CLOUDS) for slug, value in self.numbers.get(cloud, {}).items()}
 
-    def home(self, slug: str) -> str:
-        """The cloud on which the run reports a metric."""
-        return next((cloud for cloud in CLOUDS if slug in self.numbers.get(cloud, {})), CLOUDS[0])
-
     def size(self, cloud: str) -> tuple[int, int] | None:
         """(points, dimensions) of a cloud; None if unknown."""
         n, d = (self.numbers.get(kind, {}).get(cloud) for kind in (POINTS, DIMENSIONS))
         return (int(n), int(d)) if n and d else None
-
-    def settings(self, slug: str) -> dict[str, float]:
-        """Settings of a metric, such as ζ of IsoScore*."""
-        start = f"{slug}:"
-        setting_values = self.numbers.get(SETTING, {}).items()
-        return {
-            name.removeprefix(start): value
-            for name, value in setting_values
-            if name.startswith(start) and value is not None
-        }
 
 
 # ------------------------------------------------------------------------------------------------------- deriving
@@ -171,8 +156,6 @@ def _add_isotropy(numbers: dict[str, dict[str, float | None]], isotropy: Measure
             if isotropy.headline_cloud(slug) != name or isinstance(reading.value, tuple):
                 continue
             numbers.setdefault(name, {})[slug] = _finite(reading.value)
-            for setting, value in reading.settings.items():
-                numbers.setdefault(SETTING, {})[f"{slug}:{setting}"] = _finite(value)
             if reading.undefined:
                 undefined[slug] = reading.undefined
     return undefined
@@ -182,13 +165,12 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def summary_of(row: RunRow, started: Started | None = None) -> RunSummary:
-    """A run's summary; baselines, notes and number of validation rows come from its event `started`."""
+def summary_of(row: RunRow) -> RunSummary:
+    """A run's summary, but for baselines, notes and number of validation rows, which its event `started` has."""
     own = {name: getattr(row, "group" if name == "group_name" else name) for name in LISTED[:7]}
     config = columns(row.config)
     text = config.pop("summary")
-    endings: list[Event] = [row.result] if row.result is not None else []
-    text = after(text, [*([started] if started else []), *endings]) or text
+    text = after(text, [row.result] if row.result is not None else []) or text
     summary = summary_of_record({**own, **config, "summary": text})
     if row.result is None and row.error:
         message, advice = (str(row.error.get(name) or "") for name in ("message", "advice"))

@@ -59,7 +59,6 @@ def read(name: str | Path, array: str | None = None, field: str = "embeddings") 
 
 
 def _one_of(shown: str, shapes: Mapping[str, tuple[int, ...]], requested: str | None) -> str:
-    """The requested array, the only one, or the only one of two axes."""
     if requested is not None:
         if requested not in shapes:
             raise refused(f"{shown} contains no array '{requested}' (it has: {listed(shapes, 80) or 'none'})")

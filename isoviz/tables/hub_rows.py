@@ -69,7 +69,6 @@ def _cached(name: str, configuration: str | None) -> datasets.DatasetBuilder:
 
 
 def _not_loaded(subject: str, error: Exception, reason: str | None, instead: str, field: str) -> DataError:
-    """Why a data set could not be loaded; `reason` is why the hub is unreachable."""
     import datasets
 
     text = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

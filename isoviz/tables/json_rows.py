@@ -86,7 +86,6 @@ def _is_answer(content: Mapping[str, Any]) -> bool:
 
 
 def _decoded(vector: Any) -> Any:
-    """A vector that may be written as float32 in base64."""
     if not isinstance(vector, str):
         return vector
     try:

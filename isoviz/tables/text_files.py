@@ -7,13 +7,13 @@ import csv
 import io
 import re
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from isoviz.errors import DataError, InputError
+from isoviz.errors import DataError
 from isoviz.tables.protocol import refused
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ BATCH: int = 16 * 2**20
 """Bytes of text decoded at a time."""
 _SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _LONGEST_HEADER: Final = 2**24
-_EXTRA: Final = "\0extra"
-"""Column of what follows the last separator of a row."""
 _CODE: Final = r"^\s*[+-]?0[\dxX]"
 """A number that differs from another one only as text: 01 and 1."""
 _EXCEL: Final = re.compile(r"sep=(.)\s*")
@@ -48,7 +46,6 @@ class CsvLayout:
         names: of the columns: none is empty, and none occurs twice. Numbers from 1 if there is no header.
         header: lines of the header: 1, or 0 if the first line holds the numbers of a row.
         blank: lines before the header: empty ones, and Excel's.
-        extra: whether the first row ends in a separator and the header does not.
         quoted: whether double quotes enclose a cell; else they are plain characters.
         commas: whether numbers are written with decimal commas: where semicolons separate, or tabs and the first row has some.
     """
@@ -57,7 +54,6 @@ class CsvLayout:
     names: tuple[str, ...]
     header: int
     blank: int
-    extra: bool
     quoted: bool
     commas: bool
 
@@ -99,12 +95,12 @@ def csv_layout(path: Path, quoted: bool = True) -> CsvLayout:
             f"{path.name} has no header: its first line is read as a row, and its columns are numbered", stacklevel=2
         )
         names = tuple(map(str, range(1, len(written) + 1)))
-        return CsvLayout(separator, names, 0, blank, extra=False, quoted=quoted, commas=commas)
+        return CsvLayout(separator, names, 0, blank, quoted, commas)
     extra = len(first) - len(written)
     if extra == 1 and separator == "\t" and first[-1] and len(next_row) in (0, len(first)):
         written, extra = ["row name" if "id" in map(str.lower, written) else "id", *written], 0  # as R writes them
-    layout = CsvLayout(separator, _distinct_names(written), 1, blank, extra == 1, quoted, commas)
-    if extra > 1 or (layout.extra and first[-1] != ""):
+    layout = CsvLayout(separator, _distinct_names(written), 1, blank, quoted, commas)
+    if extra > 0:
         raise layout.too_many_cells(path, 1)
     return layout
 
@@ -144,9 +140,8 @@ def csv_batches(path: Path, layout: CsvLayout, columns: Sequence[str] | None = N
     import pyarrow.compute as pc
     import pyarrow.csv
 
-    names = [*layout.names, *([_EXTRA] if layout.extra else [])]
-    wanted = names if columns is None else [*columns, *names[len(layout.names) :]]
-    rows = 0
+    names = list(layout.names)
+    wanted = names if columns is None else list(columns)
     with pa.csv.open_csv(
         path,
         pa.csv.ReadOptions(
@@ -166,14 +161,8 @@ def csv_batches(path: Path, layout: CsvLayout, columns: Sequence[str] | None = N
     ) as reader:
         for batch in reader:
             table = pa.Table.from_batches([batch]).replace_schema_metadata(layout.metadata)
-            if layout.extra:
-                beyond = table[_EXTRA].is_valid().to_numpy()
-                if beyond.any():
-                    raise layout.too_many_cells(path, rows + int(beyond.argmax()) + 1)
-                table = table.drop_columns(_EXTRA)
             if len(names) == 1:  # elsewhere a line of spaces is a row of another length
                 table = table.filter(pc.invert(pc.fill_null(pc.match_substring_regex(table[0], "^ +$"), False)))
-            rows += table.num_rows
             yield table
     if layout.quoted:  # a quote that is never closed makes one cell of all that follows
         with path.open("rb") as content:
@@ -276,14 +265,3 @@ def stripped_lines(path: Path) -> Iterator[str]:
     """The lines of a text file without blanks around them."""
     with path.open(encoding="utf-8-sig") as lines:
         yield from map(str.strip, lines)
-
-
-def write(path: Path, columns: Mapping[str, Any], field: str) -> None:
-    """Columns of equally many values as a CSV file. Raises `InputError` if it cannot be written."""
-    try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(columns)
-            writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
-    except OSError as error:
-        raise InputError.at(field, f"'{path}' cannot be written: {error.strerror}") from None

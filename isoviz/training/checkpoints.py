@@ -103,7 +103,6 @@ class Position(BaseModel):
 
 
 def _rank(value: float | None) -> float:
-    """A metric as a number to compare by: undefined is lowest."""
     return -math.inf if value is None or math.isnan(value) else float(value)
 
 
@@ -172,7 +171,6 @@ def _write(
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write JSON atomically."""
     partial = path.with_name(f".{path.name}.partial")
     partial.write_text(json.dumps(content), encoding="utf-8")
     partial.replace(path)
@@ -223,7 +221,6 @@ def _has_training_state(folder: Path) -> bool:
 
 
 def _remove_partial(root: Path) -> None:
-    """Delete incomplete files of a killed process."""
     for folder in root.glob(".partial-*"):
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -238,7 +238,6 @@ class Evaluator:
         return values
 
     def _in_order(self, predictions: list[tuple[int, Any]]) -> list[Any]:
-        """The predictions of all processes, in the order of their items."""
         pairs = (pair for part in processes.gather(predictions) for pair in part)
         return [value for _, value in sorted(pairs, key=itemgetter(0))]
 

@@ -60,7 +60,6 @@ def _ignore(event: Event) -> None:
 
 
 def _continued(damage: Sequence[str], step: int) -> str:
-    """A resumed run's note on damaged checkpoints; empty if there were none."""
     position = f"continued from step {step}" if step else "started again from the beginning"
     return "; ".join([*damage, position]) if damage else ""
 
@@ -331,7 +330,6 @@ class _Run:
         self._checkpoint()
 
     def _training_sample(self, tokens: int) -> Iterator[Representations]:
-        """Representations for `TrainingSample.representations`."""
         for _, batch in self.evaluator.batches(self.setup.rows.sample(tokens)):
             with torch.no_grad(), self.setup.accelerator.autocast():
                 yield self.setup.plain.represent(**batch)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from safetensors.numpy import save_file
 from torch import Tensor
 
 from isoviz import metrics
@@ -16,7 +17,6 @@ from isoviz.metrics.sample import Sample
 from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.metrics.spectrum import cumulative_shares
 from isoviz.metrics.streaming import CovarianceAccumulator
-from isoviz.training import array_file
 from isoviz.training.evaluation import Pass
 from isoviz.training.shrinkage import SampledShrinkage
 
@@ -37,7 +37,7 @@ def measurement(
     head = Sample(validated.head)
     if arrays is not None:
         arrays.parent.mkdir(parents=True, exist_ok=True)
-        array_file.save(arrays, _arrays(head))
+        _save(arrays, _arrays(head))
     # no float64 copy of a vocabulary with a quarter million rows
     output = measure_weights(weight.detach().float().cpu().numpy()) if len(weight) else None
     return Measurement(clouds=measured_clouds(validated, head, target, widths), output=output)
@@ -86,7 +86,6 @@ def layers_record(layers: Sequence[CovarianceAccumulator], target: SampledShrink
 
 
 def _arrays(head: Sample) -> dict[str, np.ndarray]:
-    """The head cloud's |ρ|, its clustered order, σ and EV curve."""
     if head.n < 2:  # one row has no correlations; measures that need more report why they are undefined
         correlation, order = np.full((head.d, head.d), np.nan), np.arange(head.d)
     else:
@@ -100,3 +99,13 @@ def _arrays(head: Sample) -> dict[str, np.ndarray]:
         "std": head.std.astype(np.float32),
         "ev": ev.astype(np.float32),
     }
+
+
+def _save(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    partial = path.with_name(f".writing-{path.name}")
+    try:
+        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, partial)
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)  # on a full disk the store may need the space to report the error
+        raise

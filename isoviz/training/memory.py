@@ -46,18 +46,11 @@ def more_parts(parts: int, config: RunConfig, together: bool, processes: int) ->
     """
     if processes > 1 or 2 * parts > config.batch_size:
         split_text = " in all processes" if processes > 1 else f", each split in {parts}" if parts > 1 else ""
-        accumulation = (
-            "Shorten the longest input, or choose a smaller batch size or model. Rows are compared with the others of their batch, so "
-            "accumulation does not replace a larger batch."
-            if together
-            else "Halve the batch size and double the accumulation (the same effective batch), shorten the longest input, "
-            "or choose a smaller model."
-        )
-        raise IsoVizError(
-            f"out of memory with batches of {config.batch_size} rows{split_text}",
-            field="batch_size",
-            advice=accumulation,
-        )
+        advice = "Shorten the longest input, or choose a smaller batch size or model."
+        if not together:
+            advice = f"Double the accumulation with half the batch size (the same effective batch). {advice}"
+        message = f"out of memory with batches of {config.batch_size} rows{split_text}"
+        raise IsoVizError(message, field="batch_size", advice=advice)
     return 2 * parts
 
 

@@ -46,18 +46,11 @@ def shard(model: HeadedModel, config: RunConfig) -> None:
         InputError: a method with parameters, which it may set outside the optimiser; fp16; text generation, whose number of forward
             passes differs between processes.
     """
+    problem = "does not train text generation" if model.kind == "seq2seq" else ""
     if model.method_state is not None and any(True for _ in model.method_state.parameters()):
-        raise InputError(
-            f"accelerate_config: FSDP cannot split the parameters of the method '{config.method}'",
-            field="accelerate_config",
-            advice="Use --processes instead.",
-        )
-    if model.kind == "seq2seq":
-        raise InputError(
-            "accelerate_config: FSDP does not train text generation",
-            field="accelerate_config",
-            advice="Use --processes instead.",
-        )
+        problem = f"cannot split the parameters of the method '{config.method}'"
+    if problem:
+        raise InputError.at("accelerate_config", f"FSDP {problem}", "Use --processes instead.")
     if config.precision == "fp16":
         raise InputError("precision: FSDP trains in bf16 or float32 (got fp16)", field="precision")
     from torch.distributed.device_mesh import init_device_mesh

@@ -6,14 +6,13 @@ and the same after every epoch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from isoviz.metrics.sample import as_float64
-from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.training import processes
 from isoviz.training.evaluation import Buffered, EncodedSplits, Evaluator
 
@@ -24,26 +23,13 @@ SHARE = 10
 LEAST = 2_000
 """Fewest tokens read, if available. With all layers, these are tens of points per dimension."""
 
-Matrix = NDArray[np.float64]
 
-
-@dataclass(frozen=True)
-class SampledShrinkage:
-    """Σ_S and its origin.
-
-    Attributes:
-        rows, of_rows: training rows read, and in total.
-        sums: running sums over the tokens of those rows.
-    """
+class SampledShrinkage(NamedTuple):
+    """Σ_S (d, d), divisor n − 1, and the numbers of training rows that were read for it and that there are."""
 
     rows: int
     of_rows: int
-    sums: CovarianceAccumulator
-
-    @property
-    def covariance(self) -> Matrix:
-        """(d, d) Σ_S, divisor n − 1."""
-        return as_float64(self.sums.covariance)
+    covariance: NDArray[np.float64]
 
 
 def tokens_to_read(rows: EncodedSplits, layers: int) -> int:
@@ -64,4 +50,5 @@ def estimate(evaluator: Evaluator) -> SampledShrinkage:
             keep = reps.attention_mask.bool()
             sums.add(torch.cat([hidden[keep] for hidden in reps.hidden_states]).float())
     rows_read = set().union(*processes.gather(read))
-    return SampledShrinkage(len(rows_read), rows.train_count, sums.total().reduce(processes.gather))
+    total = sums.total().reduce(processes.gather)
+    return SampledShrinkage(len(rows_read), rows.train_count, as_float64(total.covariance))

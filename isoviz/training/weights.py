@@ -89,20 +89,17 @@ class Provenance:
         Raises:
             ModelError, DataError: they have changed.
         """
-        advice = "Restore the original, or start a new run: a run cannot change its {} halfway."
-        if source.fingerprint != self.model:
-            raise ModelError(
-                f"model: the files of '{source.name}' have changed since this run began (fingerprint {source.fingerprint}, "
-                f"the run's was {self.model})",
-                field="model",
-                advice=advice.format("model"),
-            )
-        if data != self.data:
-            raise DataError(
-                f"data: the rows have changed since this run began (fingerprint {data}, the run's was {self.data})",
-                field="data",
-                advice=advice.format("data set"),
-            )
+        for what, kind, now, before in (
+            ("model", ModelError, source.fingerprint, self.model),
+            ("data", DataError, data, self.data),
+        ):
+            if now != before:
+                subject = f"the files of '{source.name}'" if what == "model" else "the rows"
+                raise kind.at(
+                    what,
+                    f"{subject} have changed since this run began (fingerprint {now}, the run's was {before})",
+                    f"Restore the original, or start a new run: a run cannot change its {what} halfway.",
+                )
 
 
 def save_provenance(run_dir: Path, provenance: Provenance) -> None:

@@ -81,7 +81,6 @@ def _is_number(part: str) -> bool:
 
 
 def _decoded(text: str) -> NDArray[np.float64] | None:
-    """The numbers of float32 in base64."""
     if not _BASE64.fullmatch(text):
         return None
     try:

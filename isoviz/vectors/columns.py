@@ -175,7 +175,6 @@ class Rows:
                 yield points
 
     def _error(self, table: pa.Table, points: NDArray[Any], row: int) -> InputError:
-        """The error of one row."""
         lists = holds_lists(table, self.names)
         for index, name in enumerate(self.names):
             value = with_points(table, name)[row].as_py()
@@ -332,7 +331,6 @@ def is_text(kind: Any) -> bool:
 
 
 def _first_texts(column: pa.ChunkedArray) -> list[str]:
-    """The first cells of a column of text that are not empty."""
     cells = column.slice(0, 50).to_pylist() if is_text(column.type) else []
     return [cell for cell in cells if cell and cell.strip()]
 

@@ -191,7 +191,6 @@ def _vectors_of(
     skip_bad: bool,
     beside_field: str = "labels",
 ) -> VectorSet:
-    """Vectors of a table or an array file."""
     import pandas as pd
 
     facts: dict[str, Any]
@@ -420,7 +419,6 @@ def names_file(text: str) -> bool:
 
 
 def _text_columns(table: pa.Table, taken: Collection[str]) -> list[str]:
-    """The columns of texts except `taken`."""
     return [name for name in table.column_names if name not in taken and _is_text(table.schema.field(name).type)]
 
 

@@ -85,7 +85,6 @@ LINES = {
     f"{MEASURE} --as-weights": "--as-weights: only with --embeddings",
     "runs show nothing": "no run 'nothing'",
     "runs list --limit -1": "--limit: input should be greater than or equal to 0 (got -1)",
-    "runs add-seeds other": "no experiment 'other'",
     "worker --cpus 2": "--cpus: only with --ray",
     "compare nothing": "no run and no experiment 'nothing'",
     "compare sweep --by epochs": "--by: all of these runs have the same epochs",

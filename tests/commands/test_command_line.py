@@ -93,7 +93,7 @@ def test_sweep_plans_the_grid(small, tmp_path, here):
 def test_human_text_goes_to_stdout_progress_to_stderr(small, tmp_path, capsys):
     assert main(["train", *small, "--store", str(tmp_path / "s")]) == 0
     printed, progress = capsys.readouterr()
-    assert "finished" in printed and "IsoScore" in printed
+    assert "finished" in printed and "isoscore " in printed
     assert "epoch 1" in progress and "epoch 1" not in printed and "Traceback" not in progress
 
 

@@ -46,12 +46,6 @@ def test_runs_by_id_as_json(store, tmp_path, capsys):
     assert part["comparisons"][0]["verdict"] == "no spread"  # 0.3 against 0.2 in every seed
 
 
-def test_different_setups_are_refused(store, tmp_path, capsys):
-    finish(store, config("isobn", 4, epochs=9), 0.7, 0.2, group="exp")
-    assert main(["compare", "exp", "--store", str(tmp_path)]) == 2
-    assert "they also differ in epochs: 3, 9" in capsys.readouterr().err
-
-
 def test_rows_of_a_search_are_those_of_the_engine(tmp_path):
     """The operation for agents, on documents and questions in files of their own."""
     search = made(seed=1)

@@ -1,4 +1,4 @@
-"""The command line's report on runs: labelled numbers, times, baselines, collapse."""
+"""The command line's report on runs: labelled numbers, baselines, collapse."""
 
 from __future__ import annotations
 
@@ -6,46 +6,29 @@ import ast
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 from isoviz.__main__ import main
 from isoviz.commands import runs
-from isoviz.commands.run_report import describe
+from isoviz.commands.output import describe
 from isoviz.operations.documents import as_json
 from isoviz.runs.store import Store
-from tests.dashboard.made_up import config, finish, result, row, started
+from tests.dashboard.made_up import config, finish
 
 
-def finished(seed=0, value=0.5, star=0.25, collapsed=None, method="istar", **params):
-    ended = result(value, star, collapsed=collapsed)
-    ended = ended.model_copy(
-        update={
-            "timing": {"train_seconds": 30.0, "evaluate_seconds": 9.0, "measure_seconds": 4.26, "total_seconds": 52.5}
-        }
-    )
-    return row(f"r{seed}", config(method, seed, params), outcome=ended)
-
-
-def test_text_names_cloud_n_d_baselines_and_its_times():
-    first, scores, head, layers, times = describe(finished(lam=1), started()).splitlines()
+def test_text_names_cloud_n_d_baselines_and_warnings(tmp_path):
+    store = Store(tmp_path)
+    run = finish(store, config("istar", 0, {"lam": 1}), 0.5, 0.25, collapsed="predicts one class")
+    summary = replace(store.summary(run), notes=("The data have no mismatched split.",))
+    first, scores, head, layers, *rest = describe(summary).splitlines()
     assert "istar lam=1.0" in first and first.endswith("seed 0")
-    assert scores.strip() == (
-        "validation (n = 500): accuracy 0.5000 (majority 0.5000, bag of words 0.6250), matthews 0.5000"
-    )
-    assert head.startswith("    head, what the output layer reads (validation, n = 500, d = 128): IsoScore 0.200")
-    assert layers.strip() == "layers, all layers' tokens (validation, n = 10,000, d = 128): IsoScore* (ζ = 0.2) 0.250"
-    assert "IsoScore*" not in head and "±" not in "".join([first, scores, head, layers])
-    assert times == "    training 30.0 s, evaluating 9.0 s, measuring 4.3 s, total 52.5 s"
-
-
-def test_collapse_and_notes_are_in_text_and_json():
-    collapsed = finished(collapsed="predicts one class")
-    start = started().model_copy(update={"notes": ["The data have no mismatched split."]})
-    text = describe(collapsed, start)
-    assert "collapsed: predicts one class" in text and "note: The data have no mismatched split." in text
-    document = as_json(collapsed, start)
-    assert document["collapsed"] == "predicts one class" and document["notes"] == start.notes
+    assert scores.strip().startswith("validation (n = 500): accuracy 0.5000, matthews 0.5000 (majority 0.5000, ")
+    assert head.strip().startswith("head (n = 500, d = 128): ") and "isoscore 0.200" in head
+    assert layers.strip() == "layers (n = 10,000, d = 128): isoscore_star 0.250"
+    assert "collapsed: predicts one class" in "".join(rest) and rest[-1].strip() == f"note: {summary.notes[0]}"
+    document = as_json(store.get(run), summary)
+    assert document["collapsed"] == "predicts one class" and document["notes"] == list(summary.notes)
     assert document["baselines"] == {"majority": 0.5, "bag_of_words": 0.625}
-    assert as_json(finished())["collapsed"] is None and "collapsed" not in describe(finished())
 
 
 def test_listing_waits_for_no_catalogue(tmp_path):

@@ -104,7 +104,7 @@ def test_all_layers_together_are_what_a_run_would_report(seen: tuple[dict[str, A
     for streams, points in zip(clouds, (own, training), strict=True):
         for stream, layer in zip(streams, points[1:], strict=True):
             stream.update(layer)
-    reported = layers_record(clouds[0], SampledShrinkage(ROWS, ROWS, CovarianceAccumulator.union(clouds[1])))
+    reported = layers_record(clouds[0], SampledShrinkage(ROWS, ROWS, CovarianceAccumulator.union(clouds[1]).covariance))
     assert together.number("isoscore_star") == pytest.approx(reported.number("isoscore_star"), rel=1e-5)
     assert together.readings.keys() == reported.readings.keys()
 

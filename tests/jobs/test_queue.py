@@ -13,7 +13,7 @@ import pytest
 
 from isoviz.home import home
 from isoviz.jobs import kinds, queue
-from isoviz.jobs.kinds import JobKind, Report
+from isoviz.jobs.kinds import JobKind
 from tests.jobs.conftest import settled
 from tests.jobs.here import ask, work_here
 from tests.jobs.light import BROKEN, LIGHT, OTHER, STORE, WARM
@@ -152,12 +152,3 @@ def test_process_that_cannot_begin_leaves_its_reason_and_is_not_started_for_ever
     assert lost.status == "lost" and lost.log is not None
     assert "No module named 'tests.jobs.no_such_room'" in lost.log.read_text()
     until(lambda: not queue.processes())
-
-
-def test_progress_is_reported_twice_a_second_at_most_and_never_back():
-    now, sent = [0.0], []
-    report = Report(lambda *progress: sent.append(progress), clock=lambda: now[0])
-    for step, (seconds, done) in enumerate([(0.0, 1), (0.1, 2), (0.5, 6), (0.9, 7), (1.0, 4), (1.6, 10)]):
-        now[0] = seconds
-        report(done, 10, f"step {step}")
-    assert sent == [(1, 10, "step 0"), (6, 10, "step 2"), (6, 10, "step 4"), (10, 10, "step 5")]

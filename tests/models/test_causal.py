@@ -110,10 +110,8 @@ def test_settings_of_decoders_are_resolved_or_refused(made: Made) -> None:
         ("max_length", {"model": gpt2, "max_length": 65}),
         ("pooling", {"model": "demo/tiny-bert", "pooling": "mean"}),
         ("model", {"model": gpt2, "task": "demo/qa"}),
-        ("lora_targets", {"model": gpt2, "lora_rank": 2, "lora_targets": "query"}),
     )
     for field, options in refused:
         with pytest.raises(InputError) as error:
             planned(**options)  # type: ignore[arg-type]
         assert error.value.field == field
-    assert planned(gpt2, lora_rank=2, lora_targets="c_attn,c_fc").lora_rank == 2

@@ -12,7 +12,7 @@ from huggingface_hub import hf_hub_download
 from isoviz.__main__ import main
 from isoviz.errors import ModelError
 from isoviz.hub import forget_answers
-from isoviz.models import cache, hub, sentences, sources
+from isoviz.models import hub, sentences, sources
 from isoviz.runs.store import Store
 from tests.hub_client import looking_at
 from tests.loopback_hub import Repository, serving
@@ -80,7 +80,7 @@ def test_a_revision_is_found_and_cached_separately(server, published, tiny_model
     assert (fetched.revision, fetched.name) == (other, f"{NAME}@refs/pr/1")
     assert sources.fetch(sources.resolve(f"{NAME}@{published}")).revision == published
     assert sources.resolve(NAME).revision == published
-    assert sorted(cache.models()) == [NAME, f"{NAME}@refs/pr/1"]
+    assert sorted(hub.cached()) == [NAME, f"{NAME}@refs/pr/1"]
     with pytest.raises(ModelError, match="has no such revision"):
         sources.resolve(f"{NAME}@nowhere")
 
@@ -134,7 +134,7 @@ def test_a_broken_download_is_reported_and_the_next_one_finishes(server, publish
 
 def test_half_a_model_is_no_model_and_is_finished_when_it_can_be(server, published, monkeypatch, tmp_path):
     sources.resolve(NAME)  # its configuration is in the cache now
-    assert cache.models() == []
+    assert hub.cached() == []
     with (
         looking_at(server.endpoint, tmp_path / "cache", monkeypatch, offline=True),
         pytest.raises(

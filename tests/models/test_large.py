@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ def test_layers_one_by_one_are_those_of_a_whole_pass(deep: ModelSource, monkeypa
 
 def limited(monkeypatch: pytest.MonkeyPatch, memory: int, disk: int = 2**30) -> None:
     monkeypatch.setattr(devices, "room", lambda: {"cpu": memory})
-    monkeypatch.setattr(devices, "free_disk", lambda folder: disk)
+    monkeypatch.setattr(placing.shutil, "disk_usage", lambda folder: SimpleNamespace(free=disk))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -100,7 +101,7 @@ def test_weights_on_disk_give_the_same_clouds(deep: ModelSource, monkeypatch: py
     spread = views(deep, dtype=dtype, progress=lambda done, total, words: told.append(words))
     assert_same(plain, spread, atol=1e-6)
     assert any("read from disk for each batch" in note for note in spread.warnings)
-    assert any("do not fit" in words and "at least" in words for words in told)  # before the first row is read
+    assert any("do not fit" in words for words in told)  # before the first row is read
     assert not folders[0].exists()
 
     def stop(done: int, total: int, words: str) -> None:

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from isoviz import bibliography, methods, metrics, tasks
-from isoviz.__main__ import main
 from isoviz.models import families
 from isoviz.posthoc import catalogue as transforms
-from isoviz.runs.citing import bibtex
-from isoviz.runs.store import Store
-from tests.dashboard.made_up import config, finish
+from isoviz.runs.citing import bibtex_of
 
 PAPERS = [method.paper for method in methods.catalogue().values() if method.paper]
 PAPERS += [paper for one in transforms().values() for paper in (one.paper, *one.variants.values())]
@@ -46,12 +41,9 @@ def test_everything_from_a_paper_cites_it():
 
 
 def test_the_union_of_some_runs():
-    runs = [
-        config("isobn+istar", task="glue/rte"),
-        config("baseline", task="glue/cola"),
-        config("baseline", task="own"),
-    ]
-    entries = bibtex(runs, ["isoscore_unbiased", "no such measure"])
+    tasks_and_methods = {"glue/rte": "isobn+istar", "glue/cola": "baseline", "own": "baseline"}
+    runs = [("demo/tiny-bert", task, method) for task, method in tasks_and_methods.items()]
+    entries = bibtex_of(runs, ["isoscore_unbiased", "no such measure"])
     assert list(entries) == sorted(entries)
     assert set(entries) == {
         "zhou2021isobn", "rudman2024istar", "dagan2006pascal", "barhaim2006second", "giampiccolo2007third",
@@ -60,13 +52,3 @@ def test_the_union_of_some_runs():
     assert entries["wang2019glue"].startswith("@inproceedings{wang2019glue,") and entries["wang2019glue"].endswith(
         "\n}"
     )
-
-
-@pytest.mark.parametrize(("more", "known"), [([], False), (["--measures"], True)])
-def test_from_the_command_line(tmp_path, capsys, more, known):
-    with_store = Store(tmp_path)
-    run = finish(with_store, config("istar"), 0.7, 0.2)
-    with_store.close()
-    assert main(["runs", "cite", run, "--store", str(tmp_path), *more]) == 0
-    text = capsys.readouterr().out
-    assert "@inproceedings{rudman2024istar," in text and ("himeno2014estimations" in text) == known

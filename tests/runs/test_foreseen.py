@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from isoviz.runs.comparisons.foreseen import smallest_difference
+from isoviz.runs.comparisons.comparing import smallest_difference
 
 
 def test_four_in_five_experiments_find_the_difference() -> None:

@@ -57,11 +57,11 @@ def test_a_launch_that_cannot_start_is_refused(requested, devices, field, words)
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("num_processes: 0", r"num_processes must be 1 to 1024 \(got 0\)"),
-        ("num_processes: 8\ndistributed_type: TPU", r"distributed_type 'TPU' \(allowed: MULTI_GPU"),
+        ("num_processes: 0", "with num_processes 0; expected one of .* with 1 to 1024 processes"),
+        ("num_processes: 8\ndistributed_type: TPU", "distributed_type 'TPU' .* expected one of MULTI_GPU"),
         ("num_processes: 8\ncompute_environment: AMAZON_SAGEMAKER", "on LOCAL_MACHINE"),
-        ("distributed_type: 'NO'\nnum_processes: 2", r"'NO' starts one process \(got num_processes: 2\)"),
-        ("- a list", "num_processes must be"),
+        ("distributed_type: 'NO'\nnum_processes: 2", "distributed_type 'NO' with num_processes 2"),
+        ("- a list", "with num_processes 0"),
         ("a: [", "cannot be read as YAML"),
     ],
 )

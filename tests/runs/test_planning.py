@@ -12,7 +12,7 @@ from isoviz.commands.train import plan
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.runs import planning
-from isoviz.runs.duplicates import more_seeds
+from isoviz.runs.planning import more_seeds
 
 COMMON = {"models": ["demo/tiny-bert"], "tasks": ["demo/acceptability"], "methods": [("baseline", {})], "seeds": [0]}
 

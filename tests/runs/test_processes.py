@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -10,7 +9,7 @@ import time
 import psutil
 import pytest
 
-from isoviz.jobs.processes import Worker, environment, is_alive
+from isoviz.jobs.processes import environment
 from isoviz.runs.runner import POLL_SECONDS
 from tests.runs.fake_training import FAKE
 from tests.runs.observing import LONG, ended, gone, kinds, posix, until, within
@@ -34,16 +33,6 @@ def test_a_ready_spare_begins_a_run_at_once(runner, local, config, my_workers):
         return max(row.started - row.created, local.events(run_id)[0][1]["time"] - row.started)
 
     within(0.5, slower_part)
-
-
-def test_a_spare_exits_when_no_one_launches_runs(runner, local, config, my_workers):
-    runner.expect()
-    until(lambda: len(my_workers()) == 1)
-    runner._slots[0].prepared._expected_until = 0.0
-    until(lambda: my_workers() == [])
-    (run_id,) = local.create([config()])
-    assert ended(local, run_id).status == "finished", "it starts without one"
-    until(lambda: len(my_workers()) == 1)  # after one run there may be more
 
 
 def test_two_slots_run_two_at_once_and_see_their_device(start_runner, local, config, monkeypatch):
@@ -83,18 +72,6 @@ def test_a_spare_exits_when_its_parent_is_killed(tmp_path):
     parent.kill()
     parent.communicate()
     until(lambda: all(gone(pid) for pid in pids))
-
-
-def test_a_spare_has_its_own_process_group(tmp_path):
-    spare = Worker(FAKE, "cpu", tmp_path / "log")
-    try:
-        if sys.platform != "win32":
-            assert os.getpgid(spare.pid) == spare.pid != os.getpgid(0)
-        assert is_alive(spare.pid, spare.started)
-        assert not is_alive(spare.pid, spare.started - 100), "a recycled process id is another process"
-    finally:
-        spare.kill()
-    assert gone(spare.pid)
 
 
 @pytest.mark.parametrize(

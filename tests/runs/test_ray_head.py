@@ -18,7 +18,7 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.events import Lost, Resumed
 from isoviz.runs.ray_tasks import RayTasks
-from isoviz.runs.store import REPEAT_SECONDS, Store
+from isoviz.runs.store import Store
 from tests.runs.fake_training import SPEC
 from tests.runs.observing import LONG, TOLD, ended, finish, gone, kinds, until
 from tests.runs.postgres_server import Address
@@ -26,9 +26,11 @@ from tests.runs.ray_head import ROOT, Head, require_ray
 
 PROGRAM = """
 import sys
+from isoviz.runs import ray_tasks
 from isoviz.runs.gentle_stop import gentle_stop
 from isoviz.runs.ray_tasks import RayTasks
 from isoviz.runs.store import Store
+ray_tasks.SAVE_SECONDS = 15.0
 tasks = RayTasks(Store(sys.argv[1]), sys.argv[2], train=sys.argv[3])
 with gentle_stop(print) as stop:
     tasks.serve(3600.0, stop)
@@ -76,8 +78,6 @@ def test_runs_survive_a_killed_process_and_a_restart_and_none_runs_twice(store):
             until(lambda: "resumed" in kinds(store, victim))
             assert [ended(store, run).status for run in quick] == ["finished"] * 3
             store.request_stop(stubborn)
-            time.sleep(REPEAT_SECONDS + 0.1)
-            store.request_stop(stubborn)  # at once
             assert ended(store, stubborn).status == "stopped"
             until(lambda: gone(store.get(stubborn).pid or 0))
             until(lambda: len(store.events_of_kind(dying, Lost)) == 3)

@@ -67,17 +67,6 @@ def test_a_slow_step_gets_the_time_it_needs(runner, local, config, monkeypatch):
     assert (ending["step"], ending["forced"]) == (5, False)
 
 
-def test_a_second_stop_waits_for_no_step(runner, local, config, monkeypatch):
-    monkeypatch.setattr("isoviz.runs.store.REPEAT_SECONDS", 0.0)
-    (run_id,) = local.create([config("step slowly")])
-    until(lambda: local.signals(run_id).step_seconds == 600.0)
-    local.request_stop(run_id)
-    assert local.get(run_id).status == "running"
-    local.request_stop(run_id)
-    assert ended(local, run_id).status == "stopped"
-    assert local.events(run_id)[-1][1]["forced"] is True
-
-
 @posix
 def test_stop_reaches_the_whole_group_within_two_seconds(runner, local, config):
     def stopping() -> float:

@@ -116,7 +116,6 @@ def test_run_that_a_user_stopped_is_not_requeued(store: Store, config: Make, use
     requests = [lambda: store.request_stop(run_id), lambda: store.request_release(run_id, 1)]
     for request in requests if user_first else requests[::-1]:
         request()
-    assert not store.signals(run_id).at_once, "the user asked only once"
     store.append(run_id, [ENDINGS["stopped"]])
     assert not store.release(run_id, 1)
     assert store.get(run_id).status == "stopped"
@@ -192,17 +191,3 @@ def test_an_unclaimed_run_is_back_in_its_place(store: Store, config: Make) -> No
     assert again is not None and again.id == ids[0]
     store.release(again.id, row.attempt)
     assert store.get(again.id).status == "running", "only the attempt that claimed it gives it back"
-
-
-def test_a_second_stop_ends_a_run_at_once(store: Store, config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_id = begun(store, config())
-    store.request_stop(run_id)
-    store.request_stop(run_id)  # a double click
-    assert (store.signals(run_id).stop, store.signals(run_id).at_once) == (True, False)
-    monkeypatch.setattr("isoviz.runs.store.REPEAT_SECONDS", 0.0)
-    time.sleep(0.01)
-    store.request_stop(run_id)
-    assert (store.signals(run_id).stop, store.signals(run_id).at_once) == (True, True)
-    store.append(run_id, [Stopped(step=0, forced=True)])
-    store.requeue(run_id)
-    assert (store.signals(run_id).stop, store.signals(run_id).at_once) == (False, False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 from pathlib import Path
@@ -16,7 +15,7 @@ from safetensors.torch import load_file
 from isoviz.config import RunConfig
 from isoviz.events import Evaluated, Event, Measured
 from isoviz.metrics.record import Measurement
-from isoviz.training import checkpoints, weights
+from isoviz.training import checkpoints
 from isoviz.training.checkpoints import Epoch, Position
 from isoviz.training.loop import train
 from isoviz.training.reload import reload
@@ -128,26 +127,6 @@ def history(*values: float | None) -> Position:
     return Position(epoch=len(values) - 1, history=entries)
 
 
-def test_which_step_is_the_best_so_far():
-    best, last = RunConfig(select="best"), RunConfig(select="last")
-    best_steps = {
-        (0.9,): None,  # the untrained head does not compete
-        (0.9, 0.1): 10,
-        (0.9, 0.1, 0.3, 0.3): 20,
-        (0.9, None, None): 10,
-        (0.9, None, 0.2, math.nan): 20,
-        (0.9, math.nan, 0.2): 20,
-    }
-    for values, step in best_steps.items():
-        progress = history(*values)
-        assert progress.best_step(best, "pearson") == step, values
-        assert progress.best_step(last, "pearson") is None
-        if step is not None:
-            assert progress.reported(best, "pearson").measured.step == step
-            progress.fitted = True
-            assert progress.best_step(best, "pearson") is None
-
-
 @pytest.fixture(scope="module")
 def best_run(tiny_models, data, tmp_path_factory) -> tuple[RunConfig, list[Event], Path]:
     """A run without interruption, whose best epoch is followed by at least two more."""
@@ -230,16 +209,3 @@ def test_killed_while_the_end_is_tidied_up(ends, tmp_path, monkeypatch, name, mo
     again = run(cfg, tmp_path / "run", resume=True)
     assert of(again, "stepped") == []  # all was trained
     check_the_same(events, alone, again, tmp_path / "run")
-
-
-def test_weights_and_epochs_of_a_folder(tmp_path):
-    assert weights.newest(tmp_path) is None and weights.saved(tmp_path) is None
-    folder = tmp_path / "checkpoints" / "step-0000012"
-    folder.mkdir(parents=True)
-    assert weights.saved(tmp_path) is None
-    (folder / "trainer.json").write_text(json.dumps({"progress": {"epoch": 2}}))
-    assert weights.epoch_of(folder) == 2 and weights.saved(tmp_path) is None
-    (folder / "model.safetensors").touch()
-    assert weights.saved(tmp_path).model_dump() == {"epoch": 2, "step": 12, "path": "checkpoints/step-0000012"}
-    (folder / "trainer.json").write_text("[]")
-    assert weights.epoch_of(folder) is None

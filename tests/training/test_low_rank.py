@@ -95,12 +95,11 @@ def test_families_for_which_peft_names_no_layers(family: str, kind: HeadKind, ti
     assert not any("lora_" in name for name, _ in network.named_parameters())
 
 
-@pytest.mark.parametrize("targets", ["nonsense", "query, nonsense", "classifier", "LayerNorm", "uery"])
-def test_names_that_are_no_layer_are_refused_before_the_launch(targets: str) -> None:
-    with pytest.raises(
-        InputError, match=rf"'{targets.split(', ')[-1]}' before its head \(it has dense, key, query, value\)"
-    ) as e:
-        planned(lora_targets=targets)
+@pytest.mark.parametrize("targets", ["query, nonsense", "classifier", "uery"])
+def test_names_that_are_no_layer_are_refused(targets: str, tmp_path: Path) -> None:
+    wrong = rf"'{targets.split(', ')[-1]}' before its head \(it has dense, key, query, value\)"
+    with pytest.raises(InputError, match=wrong) as e:
+        trained(planned(lora_targets=targets), tmp_path, never)
     assert e.value.field == "lora_targets"
 
 

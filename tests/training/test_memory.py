@@ -166,11 +166,11 @@ def test_a_run_whose_rows_count_together_continues_with_cached_gradients(tiny_mo
         assert events[-1].metrics["loss"] == pytest.approx(full_batches[-1].metrics["loss"], rel=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("together", "words"), [(True, "accumulation does not replace"), (False, "double the accumulation")]
-)
-def test_what_does_not_fit_row_by_row_fails_with_advice(together, words):
+@pytest.mark.parametrize("together", [True, False])
+def test_what_does_not_fit_row_by_row_fails_with_advice(together):
     for parts, count in ((8, 1), (1, 2)):
         with pytest.raises(IsoVizError, match="out of memory with batches of 8 rows") as caught:
             memory.more_parts(parts, RunConfig(batch_size=8), together, count)
-        assert caught.value.field == "batch_size" and words in str(caught.value.advice)
+        assert caught.value.field == "batch_size"
+        # accumulation does not replace a larger batch where rows are compared
+        assert ("accumulation" in str(caught.value.advice)) != together

@@ -204,7 +204,6 @@ def _refuse_different(
 
 
 def _differing(settings: Collection[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """The settings that are not everywhere the same, with their values in words."""
     names = dict.fromkeys(name for of_run in settings for name in of_run)
     values = {name: [of_run.get(name) for of_run in settings] for name in names}
     words = {

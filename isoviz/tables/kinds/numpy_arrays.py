@@ -14,7 +14,6 @@ from isoviz.tables.protocol import Format, Glimpse, refused, starts_with
 
 
 def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether it is in Fortran's order, and type."""
     major, _ = np.lib.format.read_magic(stream)
     read = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
     shape, fortran, kind = read(stream)

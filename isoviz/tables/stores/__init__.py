@@ -65,11 +65,11 @@ def title(name: str) -> str:
         return f"{name.partition(':')[0]}:…"
 
 
-def with_options(name: str, field: str = "sample", **options: object) -> str:
+def with_options(name: str, **options: object) -> str:
     """The address with these options, except those that are None or that it has. Raises `InputError` if it is no address."""
     given = {option: value for option, value in options.items() if value is not None}
     if given and not is_store(name):
-        raise InputError.at(field, "only for rows of a database, named by a URL")
+        raise InputError.at("sample", "only for rows of a database, named by a URL")
     present = dict(parse_qsl(name.partition("?")[2], keep_blank_values=True))
     for option, value in given.items():
         if option not in present:
@@ -156,7 +156,6 @@ def _rows(store: Store, address: Address, field: str) -> Opened:
 
 
 def _one_of(what: str, names: list[str], wanted: str, field: str) -> str:
-    """The wanted one of these, or the only one."""
     if wanted and wanted not in names:
         raise unknown_name(f"{what} of vectors", wanted, names, field=field)
     if not wanted and len(names) != 1:
@@ -166,7 +165,6 @@ def _one_of(what: str, names: list[str], wanted: str, field: str) -> str:
 
 
 def _complete(batches: Iterator[pa.Table], column: str, total: int, shown: str, field: str) -> Iterator[pa.Table]:
-    """The rows that have a vector, with progress."""
     report, done, left_out = _progress.get(), 0, 0
     for batch in batches:
         done += len(batch)

@@ -39,7 +39,6 @@ class LanceDB(Store):
         return names
 
     def _columns(self, name: str) -> tuple[list[str], list[str]]:
-        """Columns of vectors, and columns with one value per row."""
         import pyarrow.types as kinds
 
         schema = self._database.open_table(name).schema
