@@ -143,7 +143,10 @@ def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
     with form.error_slots["model"]:
         source = model_form.show_encoder(model)
         modules = _modules(source, slug)
-        choices: dict[str, Any] = {"allow_random": _random_field(prefix, source)}
+        allow_random = _random_field(prefix, source)
+        choices: dict[str, Any] = {"allow_random": allow_random}
+        if source is not None and not model_form.weights(source, allow_random):
+            source = None
     if own_texts:
         own_set = vectors_form.draw(prefix, "texts")
         prompt, truncate = _sentence_fields(modules, form)

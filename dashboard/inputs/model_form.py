@@ -76,6 +76,25 @@ def show_source(name: str, heads: Sequence[HeadKind] = ()) -> ModelSource | None
     return source
 
 
+def weights(source: ModelSource, allow_random: bool, heads: Sequence[HeadKind] = ()) -> bool:
+    """Show whether a model's weights fit its configuration; returns whether it is usable. Models still on the hub are not checked.
+
+    Args:
+        allow_random: accept weights that do not fit.
+        heads: as for `show_source`.
+    """
+    if source.kind in ("bundled", "hub"):
+        return True
+    difference, error = _compared(source.location, source.fingerprint, tuple(heads), source)
+    if difference and not allow_random:
+        advice = "Check config.json against the weights file, or switch on “Use random weights”."
+        error = InputError(f"'{source.name}' does not fit its own checkpoint: {difference}", advice=advice)
+    elif difference:
+        st.caption(f":material/casino: {wording.plain(f'{source.name}: random weights: {difference}.')}")
+    forms.show_error(error)
+    return error is None
+
+
 def resolve(name: str, heads: tuple[HeadKind, ...] = ()) -> tuple[ModelSource | None, IsoVizError | None]:
     """A model's source, or the error. The hub's responses are cached for a while; local models are checked every time."""
     if name in sources.bundled() or _is_folder(name):
@@ -118,6 +137,15 @@ def _resolved_cached(
 ) -> tuple[ModelSource | None, InputError | None]:
     del offline  # part of the cache key: offline results are not valid online
     return reading.answer(_resolved, name, heads)
+
+
+@st.cache_data(show_spinner="Comparing the weights with config.json …", max_entries=64)
+def _compared(
+    location: str, fingerprint: str, heads: tuple[HeadKind, ...], _source: ModelSource
+) -> tuple[str | None, InputError | None]:
+    """The difference between weights and configuration, or the error; cached until a file of the model changes."""
+    del location, fingerprint
+    return reading.answer(reading.mismatch, _source, heads)
 
 
 @st.cache_data(show_spinner=False, ttl=60, max_entries=1)

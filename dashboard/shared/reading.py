@@ -6,7 +6,7 @@ The process ends with the page that waits for it: when the tab is closed, or whe
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, ParamSpec, TypeVar
 
 import streamlit as st
@@ -16,12 +16,13 @@ from isoviz import input_validation, limits, tasks
 from isoviz.errors import InputError
 from isoviz.jobs import guarded
 from isoviz.jobs.worker import load
+from isoviz.models.sources import ModelSource
 from isoviz.runs.planning import DataChecks
 from isoviz.tables import catalogue
 from isoviz.tables.protocol import Holds
 from isoviz.tasks.files import is_table
 from isoviz.tasks.own import Guess, Preview
-from isoviz.tasks.protocol import DataReport, OwnTask, Task
+from isoviz.tasks.protocol import DataReport, HeadKind, OwnTask, Task
 
 _ROOM: Final = "isoviz.tasks.reading:"
 DOWNLOAD_SECONDS: Final = 3600.0
@@ -106,6 +107,16 @@ def check(
 def counted(slug: str, data: str | None) -> tuple[str, dict[str, int]]:
     """Fingerprint, and rows of train and validation."""
     return _ask(_ROOM + "counted", tuple[str, dict[str, int]], task=tasks.get(slug), data=data)
+
+
+def mismatch(source: ModelSource, kinds: Sequence[HeadKind]) -> str:
+    """How a model's weights differ from its configuration, as text; empty if they fit. Raises if the model cannot be loaded."""
+    arguments = {"source": source, "kinds": list(kinds)}
+    imports = ("torch", "transformers", "isoviz.models.adapter")
+    pulse = still_wanted()
+    return guarded.call(
+        "isoviz.models.adapter:mismatch_words", arguments, str, field="model", imports=imports, pulse=pulse
+    )
 
 
 def _completed(data: str | None, columns: OwnTask) -> OwnTask:

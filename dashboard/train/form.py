@@ -45,7 +45,7 @@ def draw() -> TrainForm:
     chosen = _tasks(to_fix)
     rows_of = _rows(chosen)
     with below_models:
-        _check_models(models, rows_of, to_fix)
+        _check_models(models, rows_of, allow_random.values == (True,), to_fix)
     for slug, source in rows_of.items():
         if not source.ready:
             to_fix.append("own data" if slug == tasks.OWN else f"data for {tasks.get(slug).title}")
@@ -80,7 +80,7 @@ def _models() -> list[str]:
 
 
 @stable
-def _check_models(names: list[str], rows_of: Mapping[str, Source], to_fix: list[str]) -> None:
+def _check_models(names: list[str], rows_of: Mapping[str, Source], allow_random: bool, to_fix: list[str]) -> None:
     """Check the models once the tasks are known, because not every model supports every head."""
     if not names:
         forms.show_error("Choose at least one model.")
@@ -89,7 +89,9 @@ def _check_models(names: list[str], rows_of: Mapping[str, Source], to_fix: list[
         tasks.get(slug, source.own) for slug, source in rows_of.items() if slug != tasks.OWN or source.own
     ]
     heads = list(dict.fromkeys(task.kind for task in selected_tasks))
-    if None in [model_form.show_source(name, heads) for name in names]:
+    model_sources = [model_form.show_source(name, heads) for name in names]
+    fits = [source is not None and model_form.weights(source, allow_random, heads) for source in model_sources]
+    if not all(fits):
         to_fix.append("models")
 
 

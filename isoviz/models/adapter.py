@@ -16,7 +16,7 @@ from isoviz.metrics.collectives import gathered, own_share
 from isoviz.models import folders, pooled, sentences
 from isoviz.models.families import CLASSIFIERS, CausalPooling
 from isoviz.models.hooks import Hooks, Representations
-from isoviz.models.loading import Mismatch, load_pretrained, reading
+from isoviz.models.loading import Mismatch, load_bare, load_pretrained, reading
 from isoviz.models.objectives import Objective
 from isoviz.models.sources import ModelSource, configuration
 from isoviz.models.wiring import Embedder, wire
@@ -324,6 +324,19 @@ def require_fit(source: ModelSource, kind: HeadKind) -> None:
     """
     if source.kind not in ("bundled", "hub"):  # the tests of the factory hold ours to their checkpoints
         load_network_with_mismatch(source, 2, 0, kind, device_map="meta")
+
+
+def mismatch_words(source: ModelSource, kinds: tuple[HeadKind, ...]) -> str:
+    """The first mismatch of a local model as text, for these heads, or for reading alone if there are none; empty if all fits."""
+    return next((str(mismatch) for kind in kinds or (None,) if (mismatch := _compared(source, kind))), "")
+
+
+@functools.lru_cache(maxsize=64)
+def _compared(source: ModelSource, kind: HeadKind | None) -> Mismatch:
+    if kind is None:
+        return load_bare(source, allow_random=True, device_map="meta")[1]
+    # how many classes there are changes the head alone
+    return load_network_with_mismatch(source, 2, 0, kind, allow_random=True, device_map="meta")[1]
 
 
 def class_for(config: PretrainedConfig, kind: HeadKind, num_labels: int) -> tuple[Any, dict[str, Any]]:

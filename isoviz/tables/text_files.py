@@ -25,6 +25,8 @@ BATCH: int = 16 * 2**20
 """Bytes of text decoded at a time."""
 _SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _LONGEST_HEADER: Final = 2**24
+_EXTRA: Final = "\0extra"
+"""Column of what follows the last separator of a row."""
 _CODE: Final = r"^\s*[+-]?0[\dxX]"
 """A number that differs from another one only as text: 01 and 1."""
 _EXCEL: Final = re.compile(r"sep=(.)\s*")
@@ -46,6 +48,7 @@ class CsvLayout:
         names: of the columns: none is empty, and none occurs twice. Numbers from 1 if there is no header.
         header: lines of the header: 1, or 0 if the first line holds the numbers of a row.
         blank: lines before the header: empty ones, and Excel's.
+        extra: whether the first row ends in a separator and the header does not.
         quoted: whether double quotes enclose a cell; else they are plain characters.
         commas: whether numbers are written with decimal commas: where semicolons separate, or tabs and the first row has some.
     """
@@ -54,6 +57,7 @@ class CsvLayout:
     names: tuple[str, ...]
     header: int
     blank: int
+    extra: bool
     quoted: bool
     commas: bool
 
@@ -95,12 +99,12 @@ def csv_layout(path: Path, quoted: bool = True) -> CsvLayout:
             f"{path.name} has no header: its first line is read as a row, and its columns are numbered", stacklevel=2
         )
         names = tuple(map(str, range(1, len(written) + 1)))
-        return CsvLayout(separator, names, 0, blank, quoted, commas)
+        return CsvLayout(separator, names, 0, blank, extra=False, quoted=quoted, commas=commas)
     extra = len(first) - len(written)
     if extra == 1 and separator == "\t" and first[-1] and len(next_row) in (0, len(first)):
         written, extra = ["row name" if "id" in map(str.lower, written) else "id", *written], 0  # as R writes them
-    layout = CsvLayout(separator, _distinct_names(written), 1, blank, quoted, commas)
-    if extra > 0:
+    layout = CsvLayout(separator, _distinct_names(written), 1, blank, extra == 1, quoted, commas)
+    if extra > 1 or (layout.extra and first[-1] != ""):
         raise layout.too_many_cells(path, 1)
     return layout
 
@@ -140,8 +144,9 @@ def csv_batches(path: Path, layout: CsvLayout, columns: Sequence[str] | None = N
     import pyarrow.compute as pc
     import pyarrow.csv
 
-    names = list(layout.names)
-    wanted = names if columns is None else list(columns)
+    names = [*layout.names, *([_EXTRA] if layout.extra else [])]
+    wanted = names if columns is None else [*columns, *names[len(layout.names) :]]
+    rows = 0
     with pa.csv.open_csv(
         path,
         pa.csv.ReadOptions(
@@ -161,8 +166,14 @@ def csv_batches(path: Path, layout: CsvLayout, columns: Sequence[str] | None = N
     ) as reader:
         for batch in reader:
             table = pa.Table.from_batches([batch]).replace_schema_metadata(layout.metadata)
+            if layout.extra:
+                beyond = table[_EXTRA].is_valid().to_numpy()
+                if beyond.any():
+                    raise layout.too_many_cells(path, rows + int(beyond.argmax()) + 1)
+                table = table.drop_columns(_EXTRA)
             if len(names) == 1:  # elsewhere a line of spaces is a row of another length
                 table = table.filter(pc.invert(pc.fill_null(pc.match_substring_regex(table[0], "^ +$"), False)))
+            rows += table.num_rows
             yield table
     if layout.quoted:  # a quote that is never closed makes one cell of all that follows
         with path.open("rb") as content:

@@ -57,8 +57,12 @@ def holed(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def test_train(open_page: OpenPage, store: Store, holed: Path) -> None:
-    page = open_page("train", train_models=str(holed), train_max_length="48", train_allow_random="true")
-    assert errors(page) == [] and "--allow-random" in page.code[0].value
+    page = open_page("train", train_models=str(holed), train_max_length="48")
+    assert len(errors(page)) == 1 and LACKS in errors(page)[0] and "Use random weights" in texts(page)
+    assert page.button(key="launch").disabled
+    page.toggle(key="train_allow_random").set_value(True).run()
+    assert errors(page) == [] and f"random weights: {LACKS}" in texts(page)
+    assert "--allow-random" in page.code[0].value
     page.button(key="launch").click().run()
     assert {item.config.allow_random for item in store.list()} == {True}
 
@@ -68,6 +72,9 @@ def test_explore(open_page: OpenPage, holed: Path, cola: Path) -> None:
     facts, arrays = measuring.compute(request, lambda done, total, text: None)
     assert all(entry["notes"][0].startswith("random weights: ") for entry in facts["entries"])
     keep((request, facts, arrays))
+    page = open_page("explore", **address(request))
+    assert any(LACKS in error for error in errors(page))
+    assert f"random weights: {LACKS}" not in texts(page)
     page = open_page("explore", **address(request), explore_allow_random="true")
     assert errors(page) == []
     assert f"random weights: {LACKS}" in texts(page)

@@ -63,6 +63,9 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "semicolons.csv": lambda path: pd.DataFrame({**KNOWN, **DIMENSIONS}).to_csv(
         path, index=False, sep=";", decimal=","
     ),
+    "trailing.csv": lambda path: path.write_text(
+        pd.DataFrame({**KNOWN, **DIMENSIONS}).to_csv(index=False).replace("\n", ",\n").replace(",\n", "\n", 1)
+    ),
     "lists.csv": lambda path: pd.DataFrame({**KNOWN, "v": [str(row) for row in POINTS.tolist()]}).to_csv(
         path, index=False
     ),
