@@ -8,7 +8,7 @@ cosines up to the offset.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,6 +94,8 @@ def upgrade(
     Raises:
         InputError: different numbers of rows, or fewer than 24 (field `new`); questions that do not fit or fewer than 12 (`queries`).
     """
+    if kind not in get_args(Map):
+        raise InputError.at("map", f"no map '{kind}' (allowed: {', '.join(get_args(Map))})")
     if len(new) != len(old) or len(old) < FEWEST:
         raise InputError.at("new", f"at least {FEWEST} rows, as many as old; got {len(old):,} old and {len(new):,} new")
     if questions is not None:
