@@ -3,7 +3,7 @@
     python benchmarks/readout_errors.py [--draws 400] [--fitted 250] [--processes 1] [--out docs]
 
 Every draw makes a new data set, so that the truth is known: no difference, or the mean difference over all draws. Writes the
-section of docs/readouts.md. tests/readouts/test_errors.py runs the same simulations with fewer draws.
+section of docs/readouts.md. tests/statistics/test_false_positives.py runs the same simulations with fewer draws.
 """
 
 from __future__ import annotations

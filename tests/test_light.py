@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
 
 import pytest
+
+from isoviz import metrics
 
 BEYOND_THE_CORE = {"torch", "scipy", "sklearn", "pandas"}
 TRAINING = {"torch", "transformers", "datasets", "streamlit", "plotly", "umap"}
@@ -85,3 +88,14 @@ def test_the_package_lists_its_public_names_only() -> None:
     names = set(done.stdout.split())
     assert {"metrics", "plots", "train", "Store", "Watch", "ruler", "check", "show"} <= names
     assert not {"Any", "annotations", "import_module"} & names
+
+
+def test_every_name_of_metrics_loads_and_hides_no_module() -> None:
+    functions = {metric.function.__name__ for metric in metrics.catalogue().values()}
+    names = {*functions, *metrics.MODULE_OF}
+    for name in names:
+        assert callable(getattr(metrics, name)), name
+        assert name in dir(metrics)
+    assert not names & {info.name for info in pkgutil.iter_modules(metrics.__path__)}
+    with pytest.raises(AttributeError, match="no attribute 'isoscor'"):
+        metrics.isoscor  # noqa: B018

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
+from isoviz import metrics
 from isoviz.methods import catalogue
 from isoviz.methods.protocol import CloudPenalty, Representations
 from tests.methods.attaching import attached
@@ -83,3 +86,15 @@ def test_gradient_is_that_of_finite_differences(slug, n):
     """Fewer and more points than dimensions."""
     points = torch.randn(n, 5, generator=torch.Generator().manual_seed(2), dtype=torch.float64).requires_grad_()
     assert torch.autograd.gradcheck(lambda cloud: value(slug, cloud, lam=1.0), (points,), eps=1e-6, atol=1e-6)
+
+
+def test_uniformity_is_the_measure_and_a_plain_loop():
+    points = torch.randn(7, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    assert float(value("uniformity", points, lam=1.0)) == pytest.approx(metrics.uniformity(points.numpy()))
+    unit = [point / point.norm() for point in points]
+    for t in (0.5, 3.0):
+        terms = [
+            math.exp(-t * float((x - y).norm()) ** 2) for i, x in enumerate(unit) for j, y in enumerate(unit) if i != j
+        ]
+        expected = math.log(sum(terms) / len(terms))
+        assert float(value("uniformity", points, lam=2.0, sharpness=t)) == pytest.approx(2 * expected)

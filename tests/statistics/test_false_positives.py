@@ -53,3 +53,14 @@ def test_students_interval_covers_and_the_bootstraps_do_not(simulated, rng):
 
 def test_the_interval_of_a_rank_correlation_covers(simulated, rng):
     assert simulated.rank_coverage(8, 0.5, 60, rng) >= 0.95 - slack(60)
+
+
+def test_read_outs_whose_rows_affect_each_other(monkeypatch):
+    """Two equal perturbations, in benchmarks/readout_errors.py."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    simulated, draws = importlib.import_module("readout_errors"), 150
+    bound = 0.05 + slack(draws)
+    alarms = simulated.rates(simulated.equal_noise, draws, ["random_pairs", "noise_floor", "nearest"])
+    assert max(alarms.values()) <= bound
+    coverage = simulated.rates(simulated.fresh_rows, draws, ["noise_floor", "nearest"])
+    assert min(coverage.values()) >= 1 - bound

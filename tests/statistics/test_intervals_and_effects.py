@@ -1,15 +1,16 @@
-"""Intervals, effect sizes and power against scipy, statsmodels and their own definitions."""
+"""Intervals, effect sizes, power and the Pareto front against scipy, statsmodels and their own definitions."""
 
 from __future__ import annotations
 
 import math
+import random
 
 import numpy as np
 import pytest
 from scipy import stats
 from statsmodels.stats.power import TTestIndPower, TTestPower
 
-from isoviz.statistics import intervals, mean_sd, power
+from isoviz.statistics import front, intervals, mean_sd, power
 
 
 def test_the_interval_of_a_mean_is_scipys():
@@ -104,3 +105,17 @@ def test_the_smallest_correlation_has_p_of_alpha(rows):
     y = smallest * x / np.linalg.norm(x) + np.sqrt(1 - smallest**2) * noise / np.linalg.norm(noise)
     assert stats.pearsonr(x, y).pvalue == pytest.approx(0.05, rel=1e-6)
     assert power.smallest_correlation(2) is None
+
+
+def dominated(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return other[0] >= one[0] and other[1] >= one[1] and other != one
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_point_of_the_front_is_dominated_and_all_others_are(seed: int) -> None:
+    chance = random.Random(seed)
+    points = [(chance.randrange(5), chance.randrange(5)) for _ in range(chance.randrange(12))]
+    on_front = front(points)
+    expected = {at for at, one in enumerate(points) if not any(dominated(one, other) for other in points)}
+    assert set(on_front) == expected and len(on_front) == len(expected)
+    assert [points[at][0] for at in on_front] == sorted(points[at][0] for at in on_front)
