@@ -89,21 +89,19 @@ def empty_state() -> None:
 
 def filters(facets: pd.DataFrame) -> Filter:
     """Fields of the filters, from `run_lists.facets`."""
-    fields = st.columns([2, 1, 1, 1, 1])
-    with fields[0]:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         group = choosing.group_field(facets, "results_group", METHODS, newest=True)
-    facets = choosing.same_kind(facets, group)
-    with fields[1]:
-        models = choosing.several("Model", sorted(set(facets["model"])), "results_model")
-    with fields[2]:
-        chosen = choosing.several("Task", sorted(set(facets["task"])), "results_task")
-    with fields[3]:
-        titles = dict(zip(facets["method"], facets["title"], strict=True))
-        methods = choosing.several("Method", list(titles), "results_method", titles=titles)
-    with fields[4]:
-        present = [status for status in STATUSES if status in set(facets["status"])]
-        status = choosing.several("Status", present, "results_status")
+        facets = choosing.same_kind(facets, group)
+        with st.popover("Filter", icon=":material/filter_list:"):
+            models = choosing.several("Model", sorted(set(facets["model"])), "results_model")
+            chosen = choosing.several("Task", sorted(set(facets["task"])), "results_task")
+            titles = dict(zip(facets["method"], facets["title"], strict=True))
+            methods = choosing.several("Method", list(titles), "results_method", titles=titles)
+            present = [status for status in STATUSES if status in set(facets["status"])]
+            status = choosing.several("Status", present, "results_status")
     choosing.group_caption(facets, group)
+    if active := [*models, *chosen, *(titles[method] for method in methods), *status]:
+        st.caption(f":material/filter_list: {wording.plain('only ' + ', '.join(active))}")
     experiment = None if group == choosing.ALL else group
     return Filter(experiment, tuple(models), tuple(chosen), tuple(methods), tuple(status))
 
