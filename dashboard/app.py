@@ -17,7 +17,8 @@ st.set_page_config(page_icon=str(STATIC / "icon.png"), layout="wide")
 st.logo(str(STATIC / "logo.svg"), icon_image=str(STATIC / "icon.svg"), size="large")
 resources.guard_files()
 page = st.navigation(menu.pages(), expanded=True)
-st.set_page_config(page_title=f"{page.title} · IsoViz")
+if st.runtime.exists():  # a page that is only imported has no title
+    st.set_page_config(page_title=f"{page.title} · IsoViz")
 visitor.current()  # stops the script if the visitor's access has ended
 visitor.offer_logout()
 resources.runner()
