@@ -169,7 +169,7 @@ def requested(request: ViewRequest) -> tuple[float, float]:
     """Seconds until there are pictures, and until there is everything."""
     key = key_for(request)
     began = time.perf_counter()
-    jobs.start(request, key)
+    queue.start(jobs.VIEW, key, request.as_json())
     while results.find(key) is None:
         time.sleep(0.005)
     first = time.perf_counter() - began
@@ -235,7 +235,7 @@ def pressed(browser: Browser, url: str, repeats: int) -> list[Line]:
             button.click()
             first.append(seconds_to(page, FIRST_PICTURE))
             page.get_by_role("button", name="Stop", exact=True).wait_for(state="detached")
-            page.locator(".st-key-explore_output .js-plotly-plot").wait_for()
+            page.locator(LAST_PICTURE).first.wait_for()
             everything.append(time.perf_counter() - began)
             # the next spare starts shortly after the view is complete
             for log in (home() / "jobs" / "logs").glob("prepared-*.log"):
@@ -258,8 +258,7 @@ def new_tab(browser: Browser, url: str, repeats: int) -> list[Line]:
         with opened(browser, address(f"{url}/explore", request)) as page:
             first_picture(page).wait_for()
             first.append(time.perf_counter() - began)
-            page.locator(".st-key-explore_output .js-plotly-plot .main-svg").first.wait_for()
-            page.locator(".ivz-map-plot .main-svg").first.wait_for()
+            page.locator(LAST_PICTURE).first.wait_for()
             last.append(time.perf_counter() - began)
             page.wait_for_timeout(1500)
             page.get_by_role("button", name="Change", exact=True).click()
@@ -305,10 +304,11 @@ MATRIX = """() => {
 
 
 def address(url: str, request: ViewRequest, **more: object) -> str:
-    """Of the page of a view, with the tab *Output matrix*, whose figure comes last."""
-    return f"{url}?{urlencode({'explore_rows': request.max_rows, 'explore_tab': 'Output matrix', **more})}"
+    """Of the page of a view."""
+    return f"{url}?{urlencode({'explore_rows': request.max_rows, **more})}"
 
 
+LAST_PICTURE = ".ivz-map-plot .main-svg"
 FIRST_PICTURE = ".st-key-explore_profile .js-plotly-plot .main-svg"
 
 
