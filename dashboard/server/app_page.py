@@ -9,9 +9,13 @@ import streamlit as st
 from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from dashboard.server.routes import basic_plotly_path
+
 STYLE = Path(__file__).resolve().parents[1] / "app.css"
-PAGE = r"/(?!oauth2callback)[^/.]*"
+PAGE = r"/(?!oauth2callback)([^/.]*)"
 """Paths of pages; all other paths have a folder or an extension."""
+FIGURES = ("explore", "whatif")
+"""Pages that ask for the figures' script before Streamlit's own scripts run, so that it has run before the first figure is there."""
 
 
 class AppPage:
@@ -28,8 +32,14 @@ class AppPage:
         # in the body, after the styles that Streamlit's program adds to the head
         page = page.replace("<body>", f"<body><style>{STYLE.read_text('utf-8')}</style>")
         page = page.replace("<title>Streamlit</title>", "<title>IsoViz</title>")
-        self.page = HTMLResponse(page, headers={"cache-control": "no-cache"})
+        script = f'<script async src="./{basic_plotly_path()}"></script></head>'
+        always_asked = {"cache-control": "no-cache"}
+        self.page = HTMLResponse(page, headers=always_asked)
+        self.page_with_figures = HTMLResponse(page.replace("</head>", script), headers=always_asked)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_page = scope["type"] == "http" and scope["method"] in ("GET", "HEAD") and self.path.fullmatch(scope["path"])
-        await (self.page if is_page else self.app)(scope, receive, send)
+        is_read = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
+        if not is_read or (page := self.path.fullmatch(scope["path"])) is None:
+            await self.app(scope, receive, send)
+        else:
+            await (self.page_with_figures if page[1] in FIGURES else self.page)(scope, receive, send)

@@ -18,6 +18,7 @@ def test_pages_have_our_style_and_nothing_else_changes(base: str) -> None:
         head, _, body = page.text.partition("</head>")
         assert page.headers["content-type"].startswith("text/html") and page.headers["cache-control"] == "no-cache"
         assert "<title>IsoViz</title>" in head and f"<style>{STYLE.read_text('utf-8')}</style>" in body
+        assert ("/plotly-basic-" in head) == (path != "/")  # the pages that begin with figures
     for path in ("/favicon.png", "/_stcore/health", "/isoviz/health", "/oauth2callback?code=1"):
         assert client.get(below + path).text == "of the app"
     assert client.post(f"{below}/explore").text == "of the app"
