@@ -46,7 +46,9 @@ class UploadQuota:
                     forget_uploads(session)
             reason = self._refusal(asking, size)
         if reason is not None:
-            actions.REFUSED_UPLOADS[address[1]] = reason = f"{reason}. Close pages that you no longer need."
+            reason = f"{reason}. Close pages that you no longer need."
+            if session_is_open(address[1]):  # a session's name is what the request says
+                actions.REFUSED_UPLOADS[address[1]] = reason
             await PlainTextResponse(f"{reason}\n", 413)(scope, receive, send)
             run_again(address[1])
             return

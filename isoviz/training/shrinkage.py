@@ -25,7 +25,7 @@ LEAST = 2_000
 
 
 class SampledShrinkage(NamedTuple):
-    """Σ_S (d, d), divisor n − 1, and the numbers of training rows that were read for it and that there are."""
+    """Σ_S (d, d) with divisor n − 1, how many training rows were read for it, and how many there are."""
 
     rows: int
     of_rows: int
