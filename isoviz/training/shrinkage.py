@@ -25,7 +25,7 @@ LEAST = 2_000
 
 
 class SampledShrinkage(NamedTuple):
-    """Σ_S (d, d) with divisor n − 1, how many training rows were read for it, and how many there are."""
+    """How many training rows were read for Σ_S, how many there are, and Σ_S (d, d) with divisor n − 1."""
 
     rows: int
     of_rows: int
