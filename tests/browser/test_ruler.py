@@ -36,6 +36,8 @@ def test_two_sentences_to_the_json_and_six_lines(server: Server, open_tab: Calla
     spoken = page.get_by_text(re.compile("^Their cosine: "))
     expect(spoken).to_be_visible(timeout=LONG)
 
+    # a page that runs may replace its buttons
+    expect(page.locator("[data-test-script-state=running]")).to_have_count(0)
     for name, file in (("Ruler (JSON)", "ruler.json"), ("Your sentences (pair.npy)", "pair.npy")):
         with page.expect_download() as download:
             page.get_by_role("button", name=name).click()
