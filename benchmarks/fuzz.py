@@ -132,8 +132,8 @@ def _measure(kind: str, options: argparse.Namespace, root: Path, outside: set[st
 @contextmanager
 def _served(root: Path, outside: set[str]) -> Iterator[tuple[Callable[[Any], object], int]]:
     """A real server on the store of this process: what opens an address there, and the server's process id."""
-    from isoviz.access import links
-    from isoviz.access.visitors import Role
+    from isoviz.operations.access import links
+    from isoviz.operations.access.visitors import Role
     from tests.browser.conftest import start
     from tests.fuzzing import sessions
 

@@ -16,8 +16,8 @@ import numpy as np
 from _report import Table, machine, options, publish
 from numpy.typing import NDArray
 
-from isoviz.cosines import related
-from isoviz.cosines.pairs import Relation, relation_of
+from isoviz.readouts.ruler import related
+from isoviz.readouts.ruler.pairs import Relation, relation_of
 
 Matrix = NDArray[np.float64]
 Sample = tuple[Matrix, Matrix]

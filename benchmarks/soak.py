@@ -30,8 +30,8 @@ from _report import Table, finish, machine, options
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
-from isoviz.access import links
-from isoviz.access.visitors import Role
+from isoviz.operations.access import links
+from isoviz.operations.access.visitors import Role
 from tests.browser.conftest import start
 from tests.fuzzing import sessions
 

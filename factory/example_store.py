@@ -366,8 +366,8 @@ def write_demo_vectors(target: Path) -> int:
 
 def write_demo_rulers(target: Path) -> int:
     """Write the rulers of the demo sets' vectors, which are there already; returns their size in bytes."""
-    from isoviz.cosines.results import STORE
     from isoviz.operations.jobs import SetRequest, facts_of
+    from isoviz.readouts.ruler.results import STORE
     from isoviz.vectors import demo_sets
 
     shutil.rmtree(target / STORE.name, ignore_errors=True)

@@ -80,8 +80,8 @@ def experiments() -> Mapping[str, list[RunConfig]]:
 
 def train_grids(folder: Path) -> int:
     """Train the experiments' runs that are missing from the store in `folder`; returns the number of unfinished runs."""
-    from isoviz.access.service import of_command_line
     from isoviz.commands.train import launch_and_execute
+    from isoviz.operations.access.service import of_command_line
     from isoviz.runs.store import Store
 
     store = Store(folder)

@@ -20,7 +20,7 @@ _MODULE_OF = {
     "check": "watch.drift",
     "compare": "readouts.encoders",
     "rows": "metrics.each_row",
-    "ruler": "cosines",
+    "ruler": "readouts.ruler",
     "show": "notebook",
     "train": "notebook",
 }

@@ -1,8 +1,8 @@
 """Limits what the browser may name: a process that serves pages reads only below its allowed folders, and from allowed hosts.
 
 The command line, notebooks, runs and jobs are not restricted: what a visitor's run or job will read is checked when it is launched
-(`isoviz.access.service`). The engine checks wherever it turns text into a path, not in page fields, so that no page can forget the
-check.
+(`isoviz.operations.access.service`). The engine checks wherever it turns text into a path, not in page fields, so that no page can
+forget the check.
 """
 
 from __future__ import annotations

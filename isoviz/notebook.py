@@ -143,8 +143,8 @@ def train(config: RunConfig | Mapping[str, Any], *, store: str | Path | None = N
         InputError: a value is not allowed.
         KeyboardInterrupt: you interrupted; the run is stopped.
     """
-    from isoviz.access.service import of_command_line
     from isoviz.commands.train import check_models, execute_here
+    from isoviz.operations.access.service import of_command_line
     from isoviz.runs import planning
     from isoviz.runs.store import Store
 

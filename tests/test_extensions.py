@@ -109,7 +109,7 @@ import asyncio, contextlib, io, json, sys
 import numpy as np
 from isoviz import methods, readouts, studies
 from isoviz.__main__ import main
-from isoviz.access.service import of_command_line
+from isoviz.operations.access.service import of_command_line
 from isoviz.config import RunConfig
 from isoviz.operations.table import operations
 from isoviz.readouts import Annotations

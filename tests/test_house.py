@@ -75,7 +75,7 @@ ROOMS_OF = {
     "argparse": {"__main__", "commands", "jobs"},
     "subprocess": {"jobs", "runs", "commands", "devices"},
     "multiprocessing": set(),
-    "socket": {"access", "commands", "server"},
+    "socket": {"commands", "operations", "server"},
     "pyarrow.csv": {"tables"},
     "csv": {"tables", "studies"},
 }
@@ -130,7 +130,7 @@ def queue_writes() -> set[str]:
 
 
 def writes_past_the_service(source: str) -> list[str]:
-    """What of a page's source changes runs, jobs or uploads without asking `isoviz.access.service`."""
+    """What of a page's source changes runs, jobs or uploads without asking `isoviz.operations.access.service`."""
     writes = []
     aliases: set[str] = set()
     for node in ast.walk(ast.parse(source)):
@@ -150,7 +150,7 @@ def writes_past_the_service(source: str) -> list[str]:
             refused = {
                 "isoviz.jobs.queue": queue_writes(),
                 "isoviz.exploring.jobs": {"start", "obtain"},
-                "isoviz.access.uploads": {"save"},
+                "isoviz.operations.access.uploads": {"save"},
             }.get(module, set())
             writes += [f"{module}.{name}" for name in names & refused]
     return writes

@@ -65,7 +65,8 @@ def refused(*arguments, **options):
 
 threading.Thread.start = _thread.start_new_thread = refused
 import numpy as np, isoviz
-from isoviz import cosines, metrics, notebook, plots, posthoc, vectors
+from isoviz import metrics, notebook, plots, posthoc, vectors
+from isoviz.readouts import ruler
 points = np.random.default_rng(0).normal(size=(60, 5))
 assert len(metrics.describe(points)) > 10 and metrics.isoscore(points) > 0.5
 assert posthoc.zca().fit(points).transform(points).shape == (60, 5)

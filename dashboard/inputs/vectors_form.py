@@ -11,10 +11,10 @@ import streamlit as st
 from dashboard.shared import actions, forms, reading, resources, wording
 from dashboard.shared.stable import stable
 from dashboard.streamlit_private import uploaded_content
-from isoviz.access.service import OWN_VECTORS, VECTOR_MODULES
-from isoviz.access.uploads import Files
 from isoviz.errors import InputError, listed, without_password
 from isoviz.jobs import guarded
+from isoviz.operations.access.service import OWN_VECTORS, VECTOR_MODULES
+from isoviz.operations.access.uploads import Files
 from isoviz.tables.protocol import Holds
 from isoviz.vectors import Columns, intake
 from isoviz.vectors.columns import places_of

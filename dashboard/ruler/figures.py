@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from dashboard.shared import theme
 from dashboard.shared.explanations import Explanation
-from isoviz.cosines import Ruler
-from isoviz.cosines.near_misses import NearMisses
 from isoviz.formatting import decimals
+from isoviz.readouts.ruler import Ruler
+from isoviz.readouts.ruler.near_misses import NearMisses
 
 UNRELATED, RELATED, CURVE, NEAR = theme.NEUTRAL, theme.PALETTE[0], theme.PALETTE[2], theme.PALETTE[4]
 _FEWEST_BINS, _MOST_BINS = 24, 90

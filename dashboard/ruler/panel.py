@@ -20,11 +20,11 @@ from dashboard.ruler import figures, form
 from dashboard.ruler.form import PREFIX
 from dashboard.shared import downloads, explanations, exported, forms, job_progress, menu, wording
 from dashboard.shared.exported import ExportedTable
-from isoviz.cosines import SIX_LINES, Ruler, near_misses
-from isoviz.cosines.near_misses import NearMisses
 from isoviz.formatting import decimals
 from isoviz.operations import jobs
 from isoviz.operations.jobs import RULER, SetRequest
+from isoviz.readouts.ruler import SIX_LINES, Ruler, near_misses
+from isoviz.readouts.ruler.near_misses import NearMisses
 from isoviz.runs import citing
 from isoviz.vectors.sets import facts_of
 

@@ -17,10 +17,10 @@ from dashboard.server import class_routes
 from dashboard.shared import menu, resources
 from dashboard.shared.visitor import ByLink, ByLogin, Open, SignIn
 from dashboard.streamlit_private import get_validated_redirect_uri, is_authlib_installed, set_option
-from isoviz.access import allowed_hosts
-from isoviz.access.allowed_hosts import AllowedHosts
-from isoviz.access.visitors import People, Role
 from isoviz.errors import InputError, StoreError
+from isoviz.operations.access import allowed_hosts
+from isoviz.operations.access.allowed_hosts import AllowedHosts
+from isoviz.operations.access.visitors import People, Role
 
 OPEN_BROWSER = "ISOVIZ_OPEN_BROWSER"
 """Set by `python -m isoviz app`, except with `--headless`."""

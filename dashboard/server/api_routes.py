@@ -19,8 +19,8 @@ from starlette.routing import BaseRoute, Route
 
 from dashboard.server.class_routes import read_body
 from dashboard.shared import reading, resources, visitor
-from isoviz.access.allowed_hosts import API_WRITES, switched_on
 from isoviz.errors import AccessError, InputError, IsoVizError, StoreError, shortened
+from isoviz.operations.access.allowed_hosts import API_WRITES, switched_on
 from isoviz.operations.table import Operation, operations
 from isoviz.runs.store import StoreUnavailableError
 

@@ -25,10 +25,10 @@ from dashboard.server import api_routes, class_routes, routes
 from dashboard.shared import visitor
 from dashboard.shared.visitor import ByLink, ByLogin, SignIn
 from dashboard.streamlit_private import login_redirect
-from isoviz.access import links
-from isoviz.access.allowed_hosts import AllowedHosts
-from isoviz.access.visitors import Role, Visitor
 from isoviz.errors import AccessError, InputError
+from isoviz.operations.access import links
+from isoviz.operations.access.allowed_hosts import AllowedHosts
+from isoviz.operations.access.visitors import Role, Visitor
 
 COOKIE_SECONDS = 30 * 86400
 """Seconds that a browser keeps a link's cookie: a month, as in Jupyter. The link itself is valid until it is renewed."""

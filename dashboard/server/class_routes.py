@@ -20,9 +20,9 @@ from starlette.routing import BaseRoute, Route
 
 from dashboard.shared import resources, visitor
 from isoviz import lessons
-from isoviz.access import links
 from isoviz.errors import AccessError, InputError
 from isoviz.lessons.classes import Classes, NoClassError
+from isoviz.operations.access import links
 
 PATH = "isoviz/classes"
 KEY_HEADER = "x-isoviz-class"

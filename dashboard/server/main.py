@@ -27,8 +27,8 @@ from dashboard.server.upload_quota import UploadQuota  # noqa: E402
 from dashboard.shared import resources, visitor  # noqa: E402
 from dashboard.streamlit_private import close_sessions_in_time, ignore_cache_clearing, keep_uploads_on_disk  # noqa: E402
 from isoviz import limits  # noqa: E402
-from isoviz.access import uploads  # noqa: E402
 from isoviz.errors import InputError  # noqa: E402
+from isoviz.operations.access import uploads  # noqa: E402
 
 # A browser that opens a page requests dozens of small files while the page's script runs. Each switches threads several times and
 # would wait 5 ms each time (48 files during a busy thread: 0.9 s by default, 0.3 s with this interval).

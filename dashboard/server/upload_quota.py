@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dashboard.shared import actions, resources, visitor
 from dashboard.streamlit_private import SMALLEST_UPLOAD, forget_uploads, run_again, session_is_open, uploaded_bytes
-from isoviz.access.visitors import Visitor
+from isoviz.operations.access.visitors import Visitor
 
 _PATH: Final = re.compile(r".*/_stcore/upload_file/([^/]+)/[^/]+")
 
@@ -20,7 +20,7 @@ _PATH: Final = re.compile(r".*/_stcore/upload_file/([^/]+)/[^/]+")
 class UploadQuota:
     """ASGI middleware that refuses an upload before it is read if it would exceed its visitor's quota.
 
-    What is stored after reading is counted by `isoviz.access.uploads`.
+    What is stored after reading is counted by `isoviz.operations.access.uploads`.
     """
 
     def __init__(self, app: ASGIApp) -> None:

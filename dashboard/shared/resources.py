@@ -14,16 +14,16 @@ import streamlit as st
 
 from dashboard.shared import visitor
 from isoviz import allowed_paths
-from isoviz.access import policy, uploads
-from isoviz.access.allowed_hosts import AllowedHosts, switched_on
-from isoviz.access.policy import Policy
 from isoviz.allowed_paths import Roots
 from isoviz.home import home, make_private, store_url
+from isoviz.operations.access import policy, uploads
+from isoviz.operations.access.allowed_hosts import AllowedHosts, switched_on
+from isoviz.operations.access.policy import Policy
 
 if TYPE_CHECKING:
-    from isoviz.access.service import Service
-    from isoviz.access.visitors import Visitor
     from isoviz.jobs.service import JobService
+    from isoviz.operations.access.service import Service
+    from isoviz.operations.access.visitors import Visitor
     from isoviz.runs.examples import Library
     from isoviz.runs.runner import Runner
     from isoviz.runs.store import Store
@@ -70,7 +70,7 @@ def service() -> Service:
 
 def service_of(asking: Visitor) -> Service:
     """The service with the permissions of a request's visitor."""
-    from isoviz.access.service import Service
+    from isoviz.operations.access.service import Service
 
     return Service(store(), asking, _policy())
 

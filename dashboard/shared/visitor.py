@@ -20,9 +20,9 @@ import streamlit as st
 from itsdangerous import BadSignature, Signer
 
 from dashboard.streamlit_private import Runtime, get_secrets_auth_section, login_cookie, login_origin
-from isoviz.access import links
-from isoviz.access.visitors import OPERATOR, People, Role, Visitor
 from isoviz.errors import StoreError
+from isoviz.operations.access import links
+from isoviz.operations.access.visitors import OPERATOR, People, Role, Visitor
 
 
 class SignIn(Protocol):

@@ -8,11 +8,11 @@ import subprocess
 import sys
 from typing import Annotated, Final
 
-from isoviz.access import allowed_hosts, policy
-from isoviz.access.allowed_hosts import AllowedHosts
 from isoviz.commands import dashboard
 from isoviz.commands.options import StoreOption
 from isoviz.errors import InputError
+from isoviz.operations.access import allowed_hosts, policy
+from isoviz.operations.access.allowed_hosts import AllowedHosts
 from isoviz.operations.operation import argument
 
 ACCESS: Final = "access: who may open it, and from where (docs/security.md)"

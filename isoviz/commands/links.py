@@ -6,13 +6,13 @@ import os
 from collections.abc import Sequence
 from typing import Annotated, Final
 
-from isoviz.access import allowed_hosts, links
-from isoviz.access.allowed_hosts import AllowedHosts
-from isoviz.access.links import Links
-from isoviz.access.visitors import Role
 from isoviz.commands.options import StoreOption
 from isoviz.commands.output import Answer
 from isoviz.errors import unknown_name
+from isoviz.operations.access import allowed_hosts, links
+from isoviz.operations.access.allowed_hosts import AllowedHosts
+from isoviz.operations.access.links import Links
+from isoviz.operations.access.visitors import Role
 from isoviz.operations.operation import argument
 from isoviz.runs.store import Store
 

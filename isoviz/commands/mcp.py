@@ -8,11 +8,11 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 import isoviz
-from isoviz.access.policy import UNRESTRICTED, Policy
-from isoviz.access.service import Service
-from isoviz.access.visitors import OPERATOR
 from isoviz.commands.options import StoreOption
 from isoviz.errors import InputError, IsoVizError, install
+from isoviz.operations.access.policy import UNRESTRICTED, Policy
+from isoviz.operations.access.service import Service
+from isoviz.operations.access.visitors import OPERATOR
 from isoviz.operations.operation import argument
 from isoviz.operations.table import Operation, operations
 from isoviz.runs.runner import Runner

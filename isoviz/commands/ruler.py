@@ -6,12 +6,13 @@ from typing import Annotated
 
 import numpy as np
 
-from isoviz import cosines, input_validation
+from isoviz import input_validation
 from isoviz.commands.output import Answer, print_slices, print_table, progress_bar
 from isoviz.errors import InputError
 from isoviz.formatting import fixed
 from isoviz.operations.operation import argument
 from isoviz.operations.ruler import Measured, RulerRequest, measure
+from isoviz.readouts import ruler as rulers
 
 
 class RulerOptions(RulerRequest):
@@ -65,4 +66,4 @@ def _print(measured: Measured, out: str | None) -> None:
     for reading in measured.readings:
         print(reading.sentence)
     if out is not None:
-        print(f"written: {out}; these lines read it:\n\n{cosines.SIX_LINES}")
+        print(f"written: {out}; these lines read it:\n\n{rulers.SIX_LINES}")

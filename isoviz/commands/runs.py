@@ -16,7 +16,7 @@ from isoviz.runs.store import Store, StoreUnavailableError
 
 # Modules that `list` does not need, such as the catalogues and numpy, are imported where they are used: they would double its time.
 if TYPE_CHECKING:
-    from isoviz.access.service import Service
+    from isoviz.operations.access.service import Service
 
 LISTED: Final = 100
 """Default number of runs that `list` shows."""
@@ -74,7 +74,7 @@ def show(id: Id, store: StoreOption = None) -> Answer:
 
 
 def _service(store: Store) -> Service:
-    from isoviz.access.service import of_command_line  # slow to import; `list` and `show` do without
+    from isoviz.operations.access.service import of_command_line  # slow to import; `list` and `show` do without
 
     return of_command_line(store)
 

@@ -90,8 +90,8 @@ ACTIONS: Final = {"list": list_studies, "run": run}
 def _train(study: TrainedStudy, inputs: Inputs, scale: str, quiet: bool, store_option: str | None) -> Result:
     """Execute missing runs as one experiment, and compute the result from all."""
     configs = study.configs(scale, inputs)
-    from isoviz.access.service import of_command_line
     from isoviz.commands import train
+    from isoviz.operations.access.service import of_command_line
     from isoviz.runs.recovery import mark_lost
     from isoviz.runs.store import Store
     from isoviz.studies import layer_profiles, records

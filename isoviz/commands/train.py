@@ -22,7 +22,7 @@ from isoviz.runs import planning
 from isoviz.runs.naming import experiment_name
 
 if TYPE_CHECKING:
-    from isoviz.access.service import Service
+    from isoviz.operations.access.service import Service
     from isoviz.runs.rows import RunRow
     from isoviz.runs.store import Store
 
@@ -72,7 +72,7 @@ def run(request: TrainRequest) -> int:
     if request.repeat and not request.queue:
         raise InputError("repeat: only with --queue", field="repeat")
     configs = plan(request)
-    from isoviz.access.service import of_command_line
+    from isoviz.operations.access.service import of_command_line
     from isoviz.runs.store import Store
 
     store = Store(request.store)

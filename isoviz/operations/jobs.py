@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from isoviz.cosines import Ruler, results
 from isoviz.demo import EXAMPLE
 from isoviz.errors import InputError
 from isoviz.jobs import queue
@@ -16,6 +15,7 @@ from isoviz.operations.measure import Progress
 from isoviz.operations.ruler import Known, by_slice, of_set
 from isoviz.readouts import encoders
 from isoviz.readouts.encoders import EncoderComparison
+from isoviz.readouts.ruler import Ruler, results
 from isoviz.vectors import VectorSet
 
 

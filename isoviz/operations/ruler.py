@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from isoviz import cosines
-from isoviz.cosines import Reading, Ruler, near_misses
-from isoviz.cosines.near_misses import NearMisses
-from isoviz.cosines.pairs import SHARE_OF_HIGHEST as SHARE_OF_HIGHEST
-from isoviz.cosines.records import check_cosine
 from isoviz.errors import InputError
 from isoviz.operations.measure import CloudRequest, Progress, group_of, noting, points_in, rows_in
+from isoviz.readouts import ruler as rulers
+from isoviz.readouts.ruler import Reading, Ruler, near_misses
+from isoviz.readouts.ruler.near_misses import NearMisses
+from isoviz.readouts.ruler.pairs import SHARE_OF_HIGHEST as SHARE_OF_HIGHEST
+from isoviz.readouts.ruler.records import check_cosine
 from isoviz.tables import arrays, catalogue, stores
 from isoviz.tasks.protocol import OWN
 
@@ -158,7 +158,7 @@ def measure(request: RulerRequest, progress: Progress = lambda *_: None) -> Meas
     """The ruler of a request.
 
     Raises:
-        InputError: the request contradicts itself or cannot be carried out, or `cosines.ruler` refuses the vectors.
+        InputError: the request contradicts itself or cannot be carried out, or `rulers.ruler` refuses the vectors.
     """
     from isoviz.readouts.division import unanswered
 
@@ -178,7 +178,7 @@ def measure(request: RulerRequest, progress: Progress = lambda *_: None) -> Meas
         name = catalogue.title(request.embeddings)
     try:
         if vector_set is None:
-            ruler = cosines.ruler(points, model=request.model, **settings)
+            ruler = rulers.ruler(points, model=request.model, **settings)
         else:
             known: Known = "labels" if request.labels is not None else "none" if vector_set.pairs is None else "pairs"
             ruler = of_set(vector_set, known, related_from=request.related_from, model=request.model, **settings)
@@ -232,7 +232,7 @@ def of_set(
         cloud.setdefault("model_fingerprint", facts["request"]["weights"])
     model = model or facts.get("model")
     points = vector_set.points if rows is None else vector_set.points[rows]
-    return cosines.ruler(points, **related, relation=words, model=model, cloud=cloud or None, **settings)
+    return rulers.ruler(points, **related, relation=words, model=model, cloud=cloud or None, **settings)
 
 
 def by_slice(
@@ -246,7 +246,7 @@ def by_slice(
     points = vector_set.points
     if rows is not None:
         points, of = points[rows], slices.Slicing(of.codes[rows], of.names)
-    relation = cosines.pairs.relation_of(related.get("pairs"), related.get("labels"), len(points))
+    relation = rulers.pairs.relation_of(related.get("pairs"), related.get("labels"), len(points))
     found = ruler.hits or ruler.related
     threshold = found.threshold.cosine if found and found.threshold and found.threshold.recommended else None
     floor = next(level.cosine for level in ruler.floor if level.share == 0.99)
@@ -257,7 +257,7 @@ def by_slice(
 def _related(
     vector_set: VectorSet, known: Known | None, related_from: float | None
 ) -> tuple[NDArray[np.intp] | None, dict[str, Any], str | None]:
-    """The rows that are compared (None: all), the arguments of `cosines.ruler` that say which are related, and the same in words."""
+    """The rows that are compared (None: all), the arguments of `rulers.ruler` that say which are related, and the same in words."""
     from isoviz.readouts.division import annotations_of, label_codes
 
     facts, known = vector_set.facts, known or known_in(vector_set)[0]

@@ -19,13 +19,13 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel
 
 from isoviz import limits, methods, metrics, posthoc, reference, studies, tasks
-from isoviz.access.service import Service
 from isoviz.catalogues import installed
 from isoviz.demo import bundled_models
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Status
 from isoviz.jobs import guarded
 from isoviz.operations import documents
+from isoviz.operations.access.service import Service
 from isoviz.operations.check import CheckRequest
 from isoviz.operations.compare import CompareRequest
 from isoviz.operations.measure import CloudRequest, MeasureRequest

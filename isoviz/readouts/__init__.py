@@ -7,6 +7,7 @@
     labels.py      labels
     heads.py       a run's own output layer, and a refitted one
     cosines.py     the vectors alone
+    ruler/         what a cosine means for an encoder
     reading.py     the catalogue, and comparisons with intervals and verdicts
     division.py    the rows that fit the transform, those shown, and those held back
 

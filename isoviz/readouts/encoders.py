@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, computed_field
 
-from isoviz.cosines.pairs import checked, connected, pairs_of, relation_of, together
 from isoviz.errors import InputError, shortened
 from isoviz.formatting import decimals
 from isoviz.readouts import retrieval
 from isoviz.readouts.cosines import overlap
 from isoviz.readouts.image import Image
+from isoviz.readouts.ruler.pairs import checked, connected, pairs_of, relation_of, together
 from isoviz.readouts.slices import Estimate, Slice, Slicing, compared, slicing
 from isoviz.statistics.paired_bootstrap import Mean, interval
 from isoviz.statistics.two_samples import holm

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.cosines.pairs import SHARE_OF_HIGHEST
 from isoviz.readouts.image import ROUNDING, Image
+from isoviz.readouts.ruler.pairs import SHARE_OF_HIGHEST
 from isoviz.statistics.paired_bootstrap import Correlation, Mean, Ranks, Statistic
 
 

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.cosines.hits import best
-from isoviz.cosines.hits import share as share_of
 from isoviz.errors import InputError, listed
 from isoviz.formatting import number
 from isoviz.metrics import isoscore_interval
@@ -28,6 +26,8 @@ from isoviz.metrics.intervals import student_quantile
 from isoviz.readouts import reading
 from isoviz.readouts.image import Image
 from isoviz.readouts.reading import Annotations
+from isoviz.readouts.ruler.hits import best
+from isoviz.readouts.ruler.hits import share as share_of
 from isoviz.statistics import two_samples
 from isoviz.statistics.paired_bootstrap import Mean
 

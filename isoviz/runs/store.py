@@ -94,7 +94,7 @@ class Store(RunReader):
             name: their name. Default: method, task and seed.
             claim: reserve them for this owner: no runner takes them, only `claim(owner, …, id=…)`. They are lost when the
                 calling process dies.
-            visitor: who launches them in the browser (`isoviz.access`).
+            visitor: who launches them in the browser (`isoviz.operations.access`).
 
         Returns:
             Their ids, which sort by creation.

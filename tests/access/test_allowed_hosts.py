@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from isoviz.access import allowed_hosts
-from isoviz.access.allowed_hosts import AllowedHosts
 from isoviz.errors import InputError
+from isoviz.operations.access import allowed_hosts
+from isoviz.operations.access.allowed_hosts import AllowedHosts
 
 LOOPBACK = AllowedHosts("127.0.0.1")
 SHARED = AllowedHosts(None)

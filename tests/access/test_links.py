@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from isoviz.access import links
-from isoviz.access.visitors import Role
 from isoviz.errors import StoreError
+from isoviz.operations.access import links
+from isoviz.operations.access.visitors import Role
 
 
 def test_each_role_has_a_separate_lasting_secret(tmp_path: Path) -> None:

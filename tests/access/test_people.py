@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from isoviz.access.visitors import People, Role, Visitor
 from isoviz.errors import InputError
+from isoviz.operations.access.visitors import People, Role, Visitor
 
 LISTS = {
     "ISOVIZ_OPERATORS": "Ada@uni.example",

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from isoviz.access import policy
-from isoviz.access.allowed_hosts import AllowedHosts
 from isoviz.errors import InputError
+from isoviz.operations.access import policy
+from isoviz.operations.access.allowed_hosts import AllowedHosts
 
 HERE, OPEN, BEHIND_A_PROXY = (
     AllowedHosts("127.0.0.1"),

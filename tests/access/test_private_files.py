@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from isoviz.access import links, uploads
 from isoviz.config import RunConfig
+from isoviz.operations.access import links, uploads
 from isoviz.runs.execution import execute
 from isoviz.runs.recovery import slot_lock
 from isoviz.runs.store import Store

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from isoviz import tasks, vectors
-from isoviz.access.policy import Policy, Quotas
-from isoviz.access.service import Service
-from isoviz.access.visitors import OPERATOR, Role, Visitor
 from isoviz.config import RunConfig
 from isoviz.errors import AccessError, DataError, InputError, ModelError
 from isoviz.exploring import results
 from isoviz.exploring.jobs import SENTENCES, VIEW
 from isoviz.exploring.request import ViewRequest
 from isoviz.jobs import guarded, queue
+from isoviz.operations.access.policy import Policy, Quotas
+from isoviz.operations.access.service import Service
+from isoviz.operations.access.visitors import OPERATOR, Role, Visitor
 from isoviz.runs.execution import execute
 from isoviz.runs.store import Store
 from isoviz.tasks.own import OwnTask

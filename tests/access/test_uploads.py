@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from isoviz import tasks
-from isoviz.access import uploads
 from isoviz.errors import DataError, InputError
+from isoviz.operations.access import uploads
 from isoviz.vectors.intake import ImportRequest
 from tests.tables.samples import through_file
 

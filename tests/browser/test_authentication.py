@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from isoviz.access import links
-from isoviz.access.visitors import Role
+from isoviz.operations.access import links
+from isoviz.operations.access.visitors import Role
 from tests.browser.conftest import PATIENCE, OpenTab, Server
 from tests.story import Story
 

@@ -7,8 +7,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from dashboard.server.class_routes import qr_code
 from isoviz import lessons
-from isoviz.access import links
-from isoviz.access.visitors import Role
+from isoviz.operations.access import links
+from isoviz.operations.access.visitors import Role
 from tests.browser.conftest import OpenTab, Server, becomes
 from tests.browser.test_lessons import guess
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from isoviz.access import links
-from isoviz.access.visitors import Role
+from isoviz.operations.access import links
+from isoviz.operations.access.visitors import Role
 from tests.browser.conftest import OpenTab, Server, drawn, start
 
 PREFIX = "/isoviz"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from isoviz.cosines import SIX_LINES, Ruler
 from isoviz.operations import jobs
 from isoviz.operations.jobs import SetRequest
+from isoviz.readouts.ruler import SIX_LINES, Ruler
 from isoviz.vectors import demo_sets
 from tests.browser.conftest import Server, becomes, fits
 

@@ -18,10 +18,10 @@ import pytest
 from dashboard.server import announcing
 from dashboard.shared.visitor import Open
 from isoviz.__main__ import main
-from isoviz.access import allowed_hosts, links
-from isoviz.access.allowed_hosts import AllowedHosts
-from isoviz.access.visitors import Role
 from isoviz.home import home
+from isoviz.operations.access import allowed_hosts, links
+from isoviz.operations.access.allowed_hosts import AllowedHosts
+from isoviz.operations.access.visitors import Role
 from tests.ports import answers, free_port
 from tests.runs.observing import until
 

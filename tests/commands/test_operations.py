@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from isoviz.access.policy import UNRESTRICTED
-from isoviz.access.service import Service
-from isoviz.access.visitors import OPERATOR, Role, Visitor
 from isoviz.config import RunConfig
 from isoviz.errors import AccessError
+from isoviz.operations.access.policy import UNRESTRICTED
+from isoviz.operations.access.service import Service
+from isoviz.operations.access.visitors import OPERATOR, Role, Visitor
 from isoviz.operations.table import Operations
 from isoviz.runs.store import Store
 

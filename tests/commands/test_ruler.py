@@ -9,17 +9,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from isoviz import cosines, tasks, vectors
+from isoviz import tasks, vectors
 from isoviz.__main__ import main
-from isoviz.access.service import of_command_line
-from isoviz.cosines import Ruler, near_misses, results
 from isoviz.errors import InputError
 from isoviz.jobs import queue
 from isoviz.models import sources
 from isoviz.models.extract import layer_views
 from isoviz.operations import jobs
+from isoviz.operations.access.service import of_command_line
 from isoviz.operations.jobs import RULER, SetRequest
 from isoviz.operations.ruler import RulerRequest, known_in, measure, of_set, texts_of_task
+from isoviz.readouts import ruler as rulers
+from isoviz.readouts.ruler import Ruler, near_misses, results
 from isoviz.runs.store import Store
 from isoviz.vectors import VectorSet, demo_sets
 from isoviz.vectors.sets import TextSet
@@ -84,12 +85,12 @@ def test_a_set_becomes_what_the_same_rows_become_by_hand() -> None:
     by_hand = np.stack([left, right], axis=1)
     assert known_in(rated) == ["pairs", "none"]
     by_score = of_set(rated, share=0.2)
-    assert by_score.related == cosines.ruler(points, pairs=by_hand[score >= 4], share=0.2).related
+    assert by_score.related == rulers.ruler(points, pairs=by_hand[score >= 4], share=0.2).related
     assert by_score.relation is not None and " 4 " in by_score.relation
     looser = of_set(rated, related_from=2.0).related
     assert looser is not None and looser.pairs == int((score >= 2).sum())
     searched = annotated(points, pairs=pairs.assign(score=1.0), relation="relevance")
-    by_rank = cosines.ruler(points, pairs=by_hand, documents=right)
+    by_rank = rulers.ruler(points, pairs=by_hand, documents=right)
     assert (of_set(searched).related, of_set(searched).hits) == (
         by_rank.related,
         by_rank.hits,
@@ -102,7 +103,7 @@ def test_rows_without_a_label_are_left_out() -> None:
     labels: list[str | None] = ["a", "b", None] * 20
     ruler = of_set(annotated(points, columns={"label": labels}))
     having = [row for row, label in enumerate(labels) if label is not None]
-    assert ruler == cosines.ruler(points[having], labels=["a", "b"] * 20, relation=ruler.relation)
+    assert ruler == rulers.ruler(points[having], labels=["a", "b"] * 20, relation=ruler.relation)
     with pytest.raises(InputError) as refused:
         of_set(annotated(points, columns={"label": range(60)}), "labels")
     assert refused.value.field == "labels"
@@ -112,7 +113,7 @@ def test_the_quantiles_of_related_pairs_are_kept() -> None:
     points = GENERATOR.normal(size=(60, 6)) + 0.5
     pairs = np.arange(60).reshape(30, 2)
     unit = points / np.linalg.norm(points, axis=1, keepdims=True)
-    ruler = cosines.ruler(points, pairs=pairs)
+    ruler = rulers.ruler(points, pairs=pairs)
     assert ruler.related is not None
     expected = np.quantile((unit[pairs[:, 0]] * unit[pairs[:, 1]]).sum(axis=1), ruler.percentile)
     np.testing.assert_allclose(ruler.related.quantiles, expected)

@@ -19,11 +19,11 @@ from dashboard.server import api_routes, routes
 from dashboard.server.authentication import Authentication
 from dashboard.shared import resources, visitor
 from isoviz import allowed_paths
-from isoviz.access import service as access
-from isoviz.access.allowed_hosts import API_WRITES, READ_ONLY, AllowedHosts
-from isoviz.access.policy import ROOTS
-from isoviz.access.visitors import Role
 from isoviz.jobs import guarded
+from isoviz.operations.access import service as access
+from isoviz.operations.access.allowed_hosts import API_WRITES, READ_ONLY, AllowedHosts
+from isoviz.operations.access.policy import ROOTS
+from isoviz.operations.access.visitors import Role
 from isoviz.operations.table import operations
 from isoviz.runs.store import Store
 from tests.dashboard.made_up import config, finish

@@ -23,9 +23,9 @@ from dashboard.server import routes
 from dashboard.server.authentication import Authentication
 from dashboard.shared.visitor import ByLink, Open
 from isoviz.__main__ import main
-from isoviz.access import links
-from isoviz.access.allowed_hosts import AllowedHosts
-from isoviz.access.visitors import Role
+from isoviz.operations.access import links
+from isoviz.operations.access.allowed_hosts import AllowedHosts
+from isoviz.operations.access.visitors import Role
 from tests.browser.conftest import Server, start
 from tests.ports import free_port
 from tests.story import Story

@@ -13,9 +13,9 @@ from streamlit.runtime.scriptrunner import StopException
 
 from dashboard.shared import reading
 from isoviz import tasks
-from isoviz.access import uploads
 from isoviz.errors import InputError
 from isoviz.jobs import guarded
+from isoviz.operations.access import uploads
 from isoviz.tasks.protocol import OwnTask
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import errors

@@ -15,9 +15,9 @@ from starlette.types import Receive, Scope, Send
 from dashboard.server import class_routes, routes
 from dashboard.server.authentication import Authentication
 from dashboard.shared import resources, visitor
-from isoviz.access.allowed_hosts import READ_ONLY, AllowedHosts
-from isoviz.access.visitors import OPERATOR, Role, Visitor
 from isoviz.lessons.classes import Classes
+from isoviz.operations.access.allowed_hosts import READ_ONLY, AllowedHosts
+from isoviz.operations.access.visitors import OPERATOR, Role, Visitor
 
 ADA = "a" * 32
 OPENING = {"lesson": "clusters"}

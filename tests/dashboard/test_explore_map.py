@@ -14,7 +14,6 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard.explore import sections
-from isoviz.access.service import Service
 from isoviz.exploring import maps, measuring, similarity
 from isoviz.exploring.maps import MapRequest
 from isoviz.exploring.request import ViewRequest
@@ -23,6 +22,7 @@ from isoviz.jobs import queue
 from isoviz.jobs.kinds import JobKind, Progress
 from isoviz.jobs.queue import JobState
 from isoviz.models import sources
+from isoviz.operations.access.service import Service
 from tests.dashboard.conftest import ROOT, Opened
 from tests.dashboard.reading import components, drawn, errors, texts
 from tests.jobs.here import work_here

@@ -16,7 +16,6 @@ from dashboard.explore import numbers
 from dashboard.export.html import render, vectors_inside
 from dashboard.shared import downloads, wording
 from isoviz import metrics, tasks, vectors
-from isoviz.access.service import Service
 from isoviz.exploring import encoders, layers, measuring, results, similarity
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
@@ -25,6 +24,7 @@ from isoviz.jobs import queue
 from isoviz.jobs.kinds import Progress
 from isoviz.jobs.queue import JobState
 from isoviz.models.extract import encode
+from isoviz.operations.access.service import Service
 from tests.dashboard.conftest import Offered, Opened, OpenPage
 from tests.dashboard.reading import ROWS, address, drawn, errors, key_for, texts
 from tests.dashboard.saved import saved

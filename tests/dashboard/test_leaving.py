@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from isoviz.access import links
-from isoviz.access.visitors import Role
+from isoviz.operations.access import links
+from isoviz.operations.access.visitors import Role
 from tests.browser.conftest import Server, start
 from tests.fuzzing import sessions
 from tests.runs.observing import posix, until

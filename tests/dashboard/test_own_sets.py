@@ -15,11 +15,11 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.inputs import model_form
 from isoviz import vectors
-from isoviz.access.service import Service
 from isoviz.exploring import measuring, results, user_sets, vector_view
 from isoviz.exploring.request import Rows, ViewRequest, key_of
 from isoviz.jobs.queue import JobState
 from isoviz.models import extract, sources
+from isoviz.operations.access.service import Service
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import drawn, errors, texts
 from tests.models import sentence_folders

@@ -14,13 +14,13 @@ from streamlit.testing.v1 import AppTest
 from dashboard.ruler import figures, form
 from dashboard.shared import menu, wording
 from isoviz import vectors
-from isoviz.cosines import Ruler, near_misses
 from isoviz.exploring.jobs import QUESTIONS, SENTENCES
 from isoviz.jobs import queue
 from isoviz.jobs.queue import JobState
 from isoviz.models import sources
 from isoviz.operations import jobs
 from isoviz.operations.jobs import RULER, SetRequest
+from isoviz.readouts.ruler import Ruler, near_misses
 from isoviz.vectors import VectorSet, demo_sets
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import drawn, errors, texts

@@ -8,8 +8,8 @@ import pytest
 
 from dashboard.shared import visitor
 from dashboard.shared.visitor import ByLink, Open
-from isoviz.access import links
-from isoviz.access.visitors import OPERATOR, Role, Visitor
+from isoviz.operations.access import links
+from isoviz.operations.access.visitors import OPERATOR, Role, Visitor
 
 
 @pytest.fixture

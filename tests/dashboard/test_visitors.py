@@ -9,9 +9,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shared import visitor
-from isoviz.access.visitors import Role, Visitor
 from isoviz.exploring.jobs import VIEW
 from isoviz.jobs import queue
+from isoviz.operations.access.visitors import Role, Visitor
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, finish

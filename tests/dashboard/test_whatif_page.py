@@ -15,10 +15,10 @@ from streamlit.testing.v1 import AppTest
 from dashboard.whatif import waiting
 from dashboard.whatif.to_train import form_address
 from isoviz import metrics
-from isoviz.access.service import Service
 from isoviz.jobs import queue
 from isoviz.jobs.kinds import JobKind, Progress
 from isoviz.jobs.queue import JobState
+from isoviz.operations.access.service import Service
 from isoviz.runs.store import Store
 from isoviz.tasks.protocol import OwnTask
 from isoviz.training.weights import FILE, newest

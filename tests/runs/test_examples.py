@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from isoviz.access.policy import UNRESTRICTED
-from isoviz.access.service import Service
-from isoviz.access.visitors import OPERATOR
 from isoviz.config import RunConfig
 from isoviz.demo import EXAMPLES
 from isoviz.errors import AccessError
 from isoviz.events import Started
 from isoviz.methods import catalogue
+from isoviz.operations.access.policy import UNRESTRICTED
+from isoviz.operations.access.service import Service
+from isoviz.operations.access.visitors import OPERATOR
 from isoviz.runs import examples
 from isoviz.runs.examples import DATABASE, METHODS, SWEEP, Examples, Library, is_example
 from isoviz.runs.store import Store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isoviz.access.service import of_command_line
+from isoviz.operations.access.service import of_command_line
 from isoviz.runs.naming import experiment_name
 from isoviz.runs.store import Store
 from tests.dashboard.made_up import config

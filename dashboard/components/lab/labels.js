@@ -1,6 +1,6 @@
 // What the worker and the screen of people's own vectors share.
 
-export const SHARES = [0.5, 0.95, 0.99, 0.999]; // shares of unrelated pairs, as in `isoviz.cosines`
+export const SHARES = [0.5, 0.95, 0.99, 0.999]; // shares of unrelated pairs, as in `isoviz.readouts.ruler`
 export const BITS = [32, 8, 1]; // of a number in the compression frontier
 
 // Colours 0 to 9 of the rows: the nine most frequent labels, then all others.

@@ -1,7 +1,7 @@
 // The engine on vectors from files: the answers of engine.js without true values and redraws, then the order of the dimensions, the
 // ruler and, on request, the neighbours of a row and the frontier. A second worker computes what takes few rows.
 
-const RULER_ROWS = 3000; // as in `isoviz.cosines`
+const RULER_ROWS = 3000; // as in `isoviz.readouts.ruler`
 const GRID = 2001; // cosines of the ruler that the page keeps
 const MOST_EIGENVECTORS = 2048; // of a matrix; twice as many take eight times as long
 const FEWEST_ROWS = 10; // of the ruler

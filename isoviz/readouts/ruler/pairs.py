@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isoviz.cosines.records import Level
 from isoviz.errors import InputError
 from isoviz.metrics.copies import first_of_connected, originals
+from isoviz.readouts.ruler.records import Level
 from isoviz.statistics import dyads
 
 SHARE_OF_HIGHEST: Final = 0.8

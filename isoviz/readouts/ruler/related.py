@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz import posthoc
-from isoviz.cosines.pairs import (
+from isoviz.errors import InputError
+from isoviz.readouts.ruler.pairs import (
     FEWEST_RELATED,
     FEWEST_ROWS,
     MOST_RELATED,
@@ -20,8 +21,7 @@ from isoviz.cosines.pairs import (
     pairs_of,
     together,
 )
-from isoviz.cosines.records import WIDEST, Related, Threshold, Variant
-from isoviz.errors import InputError
+from isoviz.readouts.ruler.records import WIDEST, Related, Threshold, Variant
 from isoviz.statistics import dyads
 
 ALPHA: Final = 0.01

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from isoviz import demo, vectors
-from isoviz.access.policy import Policy
 from isoviz.allowed_paths import Roots
 from isoviz.errors import DataError, InputError
 from isoviz.home import make_private
 from isoviz.jobs import guarded
 from isoviz.jobs.results import FACTS
+from isoviz.operations.access.policy import Policy
 from isoviz.tables import catalogue
 from isoviz.tasks.files import allowed, is_table
 from isoviz.tasks.protocol import SPLITS, TRAIN, Task

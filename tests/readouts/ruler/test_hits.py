@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
 
-from isoviz import cosines
-from isoviz.cosines import Ruler, hits
+from isoviz.readouts import ruler as rulers
+from isoviz.readouts.ruler import Ruler, hits
 
 Matrix = NDArray[np.float64]
 
@@ -23,7 +23,7 @@ def search(queries: int, documents: int, noise: float, precision: float) -> tupl
     right = generator.integers(documents, size=queries)
     asked = texts[right] + noise * generator.normal(size=(queries, 24))
     pairs = np.stack([documents + np.arange(queries), right], axis=1)
-    ruler = cosines.ruler(
+    ruler = rulers.ruler(
         np.concatenate([texts, asked]), pairs=pairs, documents=np.arange(documents), precision=precision
     )
     unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (asked, texts)]

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from isoviz import cosines
-from isoviz.cosines.pairs import pairs_of, relation_of
+from isoviz.readouts import ruler as rulers
+from isoviz.readouts.ruler.pairs import pairs_of, relation_of
 from tests import nightly
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -36,7 +36,7 @@ def test_a_text_is_no_pair_with_itself() -> None:
     generator = np.random.default_rng(0)
     points = generator.normal(size=(40, 16))
     repeated = np.concatenate([points, points[:10] * (1 + 1e-8)])  # as encoders repeat a text
-    assert cosines.ruler(repeated).compared == 50 * 49 // 2 - 10
+    assert rulers.ruler(repeated).compared == 50 * 49 // 2 - 10
     compared = pairs_of(repeated, None, generator, 100)
     assert compared.group_count == 40 and compared.groups[0][0] == compared.groups[0][40]
 
@@ -51,5 +51,5 @@ def test_rows_that_a_chain_of_pairs_connects_are_not_unrelated() -> None:
 
 def test_rows_of_one_label_are_not_unrelated_however_many_there_are() -> None:
     labels = np.arange(1_500) % 3
-    ruler = cosines.ruler(np.random.default_rng(0).normal(size=(1_500, 4)), labels=labels.tolist())
+    ruler = rulers.ruler(np.random.default_rng(0).normal(size=(1_500, 4)), labels=labels.tolist())
     assert ruler.compared == 3 * 500 * 500

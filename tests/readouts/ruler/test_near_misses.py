@@ -7,7 +7,7 @@ import difflib
 import numpy as np
 import pytest
 
-from isoviz.cosines.near_misses import KINDS, near_misses, texts
+from isoviz.readouts.ruler.near_misses import KINDS, near_misses, texts
 
 
 def test_each_form_differs_from_its_original_in_one_name_number_or_negation() -> None:

@@ -18,12 +18,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isoviz.cosines.hits import measure_hits
-from isoviz.cosines.pairs import FEWEST_RELATED, FEWEST_ROWS, Matrix, checked, pairs_of, relation_of
-from isoviz.cosines.records import Reading, Ruler, Variant
-from isoviz.cosines.related import measure_related, measure_variants
 from isoviz.errors import InputError
 from isoviz.metrics.copies import zeros_left_out
+from isoviz.readouts.ruler.hits import measure_hits
+from isoviz.readouts.ruler.pairs import FEWEST_RELATED, FEWEST_ROWS, Matrix, checked, pairs_of, relation_of
+from isoviz.readouts.ruler.records import Reading, Ruler, Variant
+from isoviz.readouts.ruler.related import measure_related, measure_variants
 
 __all__ = ["LEVELS", "MOST_ROWS", "SIX_LINES", "Reading", "Ruler", "Variant", "ruler"]
 

@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.cosines.pairs import FEWEST_RELATED, ROUNDING, Matrix, Relation
-from isoviz.cosines.records import WIDEST, Hits, Share, Threshold
+from isoviz.readouts.ruler.pairs import FEWEST_RELATED, ROUNDING, Matrix, Relation
+from isoviz.readouts.ruler.records import WIDEST, Hits, Share, Threshold
 from isoviz.statistics import dyads
 
 _BLOCK: Final = 4_000_000

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from isoviz.access.allowed_hosts import READ_ONLY, AllowedHosts, switched_on
 from isoviz.allowed_paths import HOSTS as STORE_HOSTS
 from isoviz.allowed_paths import VARIABLE as ROOTS
 from isoviz.errors import InputError
+from isoviz.operations.access.allowed_hosts import READ_ONLY, AllowedHosts, switched_on
 
 _QUOTAS: Final = {
     "queued": ("ISOVIZ_QUOTA_QUEUED", 50, "queued runs of one visitor"),

@@ -20,7 +20,7 @@ class Role(enum.IntEnum):
     """Can also launch, stop, resume and delete their own runs, and start computations."""
     OPERATOR = 3
     """The person who runs the server or uses its command line: all runs, no quota. In the browser, even the operator can use only folders
-    below the roots (`isoviz.access.policy`), because they may follow a link from someone else."""
+    below the roots (`isoviz.operations.access.policy`), because they may follow a link from someone else."""
 
 
 @dataclass(frozen=True)

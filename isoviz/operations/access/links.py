@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
-from isoviz.access.visitors import Role
 from isoviz.errors import StoreError
+from isoviz.operations.access.visitors import Role
 
 PARAMETER = "token"
 """The query parameter with a link's secret."""

@@ -19,13 +19,8 @@ from typing import Any, Final
 from numpy.typing import NDArray
 
 from isoviz import allowed_paths, devices, vectors
-from isoviz.access import uploads
-from isoviz.access.policy import READ_ONLY, UNRESTRICTED, Policy
-from isoviz.access.uploads import Allowance, Files
-from isoviz.access.visitors import OPERATOR, Role, Visitor
 from isoviz.allowed_paths import Roots
 from isoviz.config import RunConfig
-from isoviz.cosines import results as rulers
 from isoviz.errors import AccessError, DataError, ModelError, StoreError
 from isoviz.exploring import encoders, user_sets
 from isoviz.exploring.jobs import VIEW
@@ -34,6 +29,11 @@ from isoviz.jobs import guarded, queue
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
 from isoviz.models import sources
+from isoviz.operations.access import uploads
+from isoviz.operations.access.policy import READ_ONLY, UNRESTRICTED, Policy
+from isoviz.operations.access.uploads import Allowance, Files
+from isoviz.operations.access.visitors import OPERATOR, Role, Visitor
+from isoviz.readouts.ruler import results as rulers
 from isoviz.runs import examples
 from isoviz.runs.examples import is_example
 from isoviz.runs.rows import RunRow
@@ -206,14 +206,14 @@ class Service:
         return None if allowance is None else allowance.exceeded(math.ceil(held / 1e6))
 
     def keep_upload(self, files: Files, task: Task | None = None, pulse: Callable[[], None] = lambda: None) -> Path:
-        """Check and store the splits of a task, or a user's own tables, see `isoviz.access.uploads.save`."""
+        """Check and store the splits of a task, or a user's own tables, see `isoviz.operations.access.uploads.save`."""
         self.require()
         return uploads.save(self._store.folder, files, task, self._allowance(), pulse)
 
     def keep_vectors(
         self, request: ImportRequest, files: Files, pulse: Callable[[], None] = lambda: None
     ) -> SetSummary:
-        """Check and store a user's vectors or texts, see `isoviz.access.uploads.save_vectors`."""
+        """Check and store a user's vectors or texts, see `isoviz.operations.access.uploads.save_vectors`."""
         self.require()
         summary = uploads.save_vectors(self._store.folder, request, files, self._allowance(), pulse)
         vectors.STORE.shrink(keep=summary.key)

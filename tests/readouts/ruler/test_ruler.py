@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 import isoviz
-from isoviz import cosines, metrics
-from isoviz.cosines import related
-from isoviz.cosines.pairs import pairs_of
+from isoviz import metrics
 from isoviz.errors import InputError
+from isoviz.readouts import ruler as rulers
+from isoviz.readouts.ruler import related
+from isoviz.readouts.ruler.pairs import pairs_of
 from isoviz.statistics import intervals
 
 Matrix = NDArray[np.float64]
@@ -56,7 +57,7 @@ def test_pairs_of_two_sides_are_compared_across_and_known_ones_left_out() -> Non
     points, pairs = twins(15, np.random.default_rng(0))
     unit = points / np.linalg.norm(points, axis=1, keepdims=True)
     expected = [unit[a] @ unit[15 + b] for a in range(15) for b in range(15) if a != b]
-    ruler = cosines.ruler(points, pairs=pairs)
+    ruler = rulers.ruler(points, pairs=pairs)
     assert ruler.compared == 210 and ruler.floor[0].cosine == pytest.approx(np.median(expected))
 
 
@@ -64,11 +65,11 @@ def test_intervals_of_the_floor_cover_the_population() -> None:
     """On the sphere the quantiles are known: (1 + c)/2 has a beta distribution. Off centre they are those of many more pairs."""
     generator = np.random.default_rng(1)
     d = 12
-    sphere = {share: 2 * beta.ppf(share, (d - 1) / 2, (d - 1) / 2) - 1 for share in cosines.LEVELS}
+    sphere = {share: 2 * beta.ppf(share, (d - 1) / 2, (d - 1) / 2) - 1 for share in rulers.LEVELS}
     many = cloud(6_000, generator)
     unit = many / np.linalg.norm(many, axis=1, keepdims=True)
     values = (unit[:3_000] @ unit[3_000:].T).ravel()
-    shifted = {share: float(np.quantile(values, share)) for share in cosines.LEVELS}
+    shifted = {share: float(np.quantile(values, share)) for share in rulers.LEVELS}
     for truth, draw in ((sphere, lambda: generator.normal(size=(120, d))), (shifted, lambda: cloud(120, generator))):
         covered = dict.fromkeys(truth, 0)
         for _ in range(100):
@@ -82,7 +83,7 @@ def test_intervals_of_the_floor_cover_the_population() -> None:
 
 def test_related_pairs_are_calibrated_and_a_threshold_holds_on_other_pairs() -> None:
     generator = np.random.default_rng(2)
-    ruler = cosines.ruler(*twins(300, generator)[:1], pairs=twins(300, generator)[1], precision=0.8)
+    ruler = rulers.ruler(*twins(300, generator)[:1], pairs=twins(300, generator)[1], precision=0.8)
     found = ruler.related
     assert found is not None and found.separates and found.threshold is not None
     assert np.all(np.diff(found.probability) >= 0) and found.error[0] < 0.08
@@ -101,7 +102,7 @@ def test_auc_is_the_share_of_comparisons_won() -> None:
     unit = points / np.linalg.norm(points, axis=1, keepdims=True)
     values = unit[:60] @ unit[60:].T
     won = (np.diag(values)[:, None] > values[~np.eye(60, dtype=bool)]).mean()
-    ruler = cosines.ruler(points, pairs=pairs)
+    ruler = rulers.ruler(points, pairs=pairs)
     assert ruler.related is not None and ruler.related.auc[0] == pytest.approx(won, abs=0.01)
 
 
@@ -109,10 +110,10 @@ def test_rounding_decides_no_comparison_and_is_no_variant() -> None:
     """Many cosines of codes are equal, and the sums behind them depend on the order of the dimensions in their last digits."""
     points, pairs = twins(60, np.random.default_rng(3), noise=2.0)
     codes, order = np.sign(points - points.mean(axis=0)), np.random.default_rng(0).permutation(24)
-    first, other = (cosines.ruler(x, pairs=pairs).related for x in (codes, codes[:, order]))
+    first, other = (rulers.ruler(x, pairs=pairs).related for x in (codes, codes[:, order]))
     assert first is not None and other is not None and first.auc == pytest.approx(other.auc, rel=1e-9)
     two_places = cloud(2, np.random.default_rng(1))[np.arange(60) % 2]
-    assert "all-but-the-top" not in {variant.name for variant in cosines.ruler(two_places).variants}
+    assert "all-but-the-top" not in {variant.name for variant in rulers.ruler(two_places).variants}
 
 
 def of_pairs(x, y) -> tuple[float, float, float]:
@@ -127,12 +128,12 @@ def test_alignment_of_related_pairs() -> None:
     """Of pairs without a common row the interval is Student's; two pairs with a noisy row in common count for little more than one."""
     generator = np.random.default_rng(3)
     points, pairs = twins(60, generator)
-    found = cosines.ruler(points, pairs=pairs).related
+    found = rulers.ruler(points, pairs=pairs).related
     apart = of_pairs(points[:60], points[60:])
     assert found is not None and found.alignment == pytest.approx(apart, abs=0.01)
     third = points[60:] + generator.normal(size=(60, 24)) / 20
     both = np.concatenate([pairs, pairs + np.array([0, 60])])
-    found = cosines.ruler(np.concatenate([points, third]), pairs=both).related
+    found = rulers.ruler(np.concatenate([points, third]), pairs=both).related
     narrow = of_pairs(np.tile(points[:60], (2, 1)), np.concatenate([points[60:], third]))
     assert found is not None and found.alignment is not None
     value, low, high = found.alignment
@@ -148,24 +149,24 @@ def test_where_nothing_is_related_it_says_so() -> None:
         pairs = np.stack([np.arange(40), 40 + np.arange(40)], axis=1)
         wrong += related.permuted(points, pairs, generator) <= related.ALPHA
     assert wrong <= 3
-    ruler = cosines.ruler(cloud(90, generator), labels=generator.integers(3, size=90).tolist())
+    ruler = rulers.ruler(cloud(90, generator), labels=generator.integers(3, size=90).tolist())
     assert ruler.related is not None and not ruler.related.separates and ruler.related.threshold is None
     assert "No threshold separates" in ruler.read(0.9).sentence
 
 
 def test_six_lines_of_numpy_give_the_same_numbers(tmp_path: Path) -> None:
     points, pairs = twins(50, np.random.default_rng(6))
-    ruler = cosines.ruler(points, pairs=pairs)
+    ruler = rulers.ruler(points, pairs=pairs)
     (tmp_path / "ruler.json").write_text(ruler.model_dump_json())
     np.save(tmp_path / "pair.npy", points[[0, 50]])
     process = subprocess.run(
-        [sys.executable, "-c", cosines.SIX_LINES], cwd=tmp_path, capture_output=True, text=True, check=True
+        [sys.executable, "-c", rulers.SIX_LINES], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     cosine, percentile, probability = map(float, process.stdout.split())
     reading = ruler.read(cosine)
     assert (percentile, probability) == pytest.approx((reading.percentile, reading.probability))
-    assert len(cosines.SIX_LINES.splitlines()) == 6
-    assert cosines.Ruler.model_validate_json(ruler.model_dump_json()) == ruler
+    assert len(rulers.SIX_LINES.splitlines()) == 6
+    assert rulers.Ruler.model_validate_json(ruler.model_dump_json()) == ruler
 
 
 @pytest.mark.parametrize(
@@ -183,7 +184,7 @@ def test_six_lines_of_numpy_give_the_same_numbers(tmp_path: Path) -> None:
 )
 def test_vectors_without_cosines_are_refused(change: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        cosines.ruler(change(cloud(30, np.random.default_rng(0))))  # type: ignore[operator]
+        rulers.ruler(change(cloud(30, np.random.default_rng(0))))  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(
@@ -202,12 +203,12 @@ def test_vectors_without_cosines_are_refused(change: object, message: str) -> No
 )
 def test_wrong_relations_are_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        cosines.ruler(cloud(30, np.random.default_rng(0)), **options)  # type: ignore[arg-type]
+        rulers.ruler(cloud(30, np.random.default_rng(0)), **options)  # type: ignore[arg-type]
 
 
 def test_many_rows_are_sampled_and_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cosines, "MOST_ROWS", 50)
-    ruler = cosines.ruler(cloud(200, np.random.default_rng(0)))
+    monkeypatch.setattr(rulers, "MOST_ROWS", 50)
+    ruler = rulers.ruler(cloud(200, np.random.default_rng(0)))
     assert (ruler.n, ruler.rows, ruler.compared, ruler.sampled) == (200, 50, 1225, True)
     assert "50 rows drawn with seed 0" in ruler.protocol
 
