@@ -1,5 +1,5 @@
-// Loads plotly.js from our own server, each of its two scripts once per page. Figures are then drawn one after another, from the top of
-// the page down, so that the first is on the screen before the next one starts.
+// Loads plotly.js from our own server, each of its two scripts once per page. Figures are then drawn one after another, in the order of
+// reading, so that the first is on the screen before the next one starts.
 const shared = (globalThis.isovizPlotly ??= { scripts: new Map(), turns: [], running: null, basic: null }); // shared by all components of a page
 
 // The full plotly.js, which is the page's `Plotly`; Streamlit's charts may have loaded it already. Loading it blocks the browser for
@@ -61,9 +61,11 @@ function waitForTurn(element) {
 async function runTurns() {
   await nextTask();
   while (shared.turns.length) {
-    const tops = shared.turns.map(({ element }) => element?.getBoundingClientRect().top ?? Infinity);
-    const [next] = shared.turns.splice(tops.indexOf(Math.min(...tops)), 1);
-    next.start();
+    shared.turns.sort((one, other) => {
+      const [a, b] = [one, other].map(({ element }) => element?.getBoundingClientRect() ?? { top: Infinity, left: 0 });
+      return Math.sign(a.top - b.top) || a.left - b.left;
+    });
+    shared.turns.shift().start();
     await nextFrame();
   }
   shared.running = null;

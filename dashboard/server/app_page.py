@@ -15,7 +15,10 @@ STYLE = Path(__file__).resolve().parents[1] / "app.css"
 PAGE = r"/(?!oauth2callback)([^/.]*)"
 """Paths of pages; all other paths have a folder or an extension."""
 FIGURES = ("explore", "whatif")
-"""Pages that ask for the figures' script before Streamlit's own scripts run, so that it has run before the first figure is there."""
+"""Pages that ask for the figures' script, and for Streamlit's modules of components, before Streamlit's own scripts run, so that they have
+run before the first figure is there."""
+MODULES = ("BidiComponent", "serialization", "recordbatch", "_arrayReduce")
+"""Streamlit's modules of components; one that a later version does not have is not asked for."""
 
 
 class AppPage:
@@ -28,14 +31,17 @@ class AppPage:
     def __init__(self, app: ASGIApp, base_url: str = "") -> None:
         self.app = app
         self.path = re.compile(re.escape(f"/{base_url}" if base_url else "") + PAGE)
-        page = (Path(st.__file__).parent / "static" / "index.html").read_text("utf-8")
+        static = Path(st.__file__).parent / "static"
+        page = (static / "index.html").read_text("utf-8")
         # in the body, after the styles that Streamlit's program adds to the head
         page = page.replace("<body>", f"<body><style>{STYLE.read_text('utf-8')}</style>")
         page = page.replace("<title>Streamlit</title>", "<title>IsoViz</title>")
-        script = f'<script async src="./{basic_plotly_path()}"></script></head>'
+        script = f'<script async src="./{basic_plotly_path()}"></script>'
+        files = [file.name for name in MODULES for file in static.glob(f"static/js/{name}.*.js")]
+        script += "".join(f'<link rel="modulepreload" crossorigin href="./static/js/{file}">' for file in files)
         always_asked = {"cache-control": "no-cache"}
         self.page = HTMLResponse(page, headers=always_asked)
-        self.page_with_figures = HTMLResponse(page.replace("</head>", script), headers=always_asked)
+        self.page_with_figures = HTMLResponse(page.replace("</head>", f"{script}</head>"), headers=always_asked)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_read = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
