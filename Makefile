@@ -79,6 +79,9 @@ $(VENV)/.app: requirements.txt pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
+# uv is five times as fast; pip also knows mirrors that are set up for it alone.
 $(VENV)/.dev: requirements-dev.txt $(VENV)/.app
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep '^uv==' requirements-dev.txt)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements-dev.txt || \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	touch $@
