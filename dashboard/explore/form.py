@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import streamlit as st
 from numpy.typing import NDArray
@@ -87,7 +87,7 @@ def _copy_first() -> None:
     slug = st.session_state.get(PREFIX + "task")
     of_data = [f"from.{slug}", f"data.{slug}", f"direction.{slug}", f"hub_asked_{slug}"]
     for number in range(2, int(st.session_state[PREFIX + "views"] or 1) + 1):
-        for name in ("at", "model", "task", "split", "rows", "prompt", "truncate", *of_data):
+        for name in ("at", "model", "task", "split", "rows", "prompt", "truncate", "dtype", *of_data):
             if prefix_of(number) + name not in st.session_state and PREFIX + name in st.session_state:
                 st.session_state[prefix_of(number) + name] = st.session_state[PREFIX + name]
         for name in user_sets.TASKS:
@@ -144,7 +144,7 @@ def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
         source = model_form.show_encoder(model)
         modules = _modules(source, slug)
         allow_random = _random_field(prefix, source)
-        choices: dict[str, Any] = {"allow_random": allow_random}
+        choices: dict[str, Any] = {"allow_random": allow_random, "dtype": _dtype_field(prefix, source)}
         if source is not None and not model_form.weights(source, allow_random):
             source = None
     if own_texts:
@@ -258,6 +258,16 @@ def _random_field(prefix: str, source: ModelSource | None) -> bool:
     name = prefix + "allow_random"
     help_text = wording.plain(field.description or "")
     return bool(st.toggle(field.title or name, key=name, bind="query-params", help=help_text))
+
+
+@stable
+def _dtype_field(prefix: str, source: ModelSource | None) -> str:
+    """Number format of the weights; bundled models are too small for a choice."""
+    if source is None or source.kind == "bundled" or source.name.startswith(encoders.RUN):
+        return "auto"
+    options = get_args(RunConfig.model_fields["dtype"].annotation)
+    hint = "Number format. auto: as stored on a GPU, float32 on the CPU. The 16-bit formats take half the memory of float32."
+    return str(forms.choice("Weights", options, prefix + "dtype", hint))
 
 
 # ----------------------------------------------------------------------------------------------- panes

@@ -68,14 +68,14 @@ def test_train(open_page: OpenPage, store: Store, holed: Path) -> None:
 
 
 def test_explore(open_page: OpenPage, holed: Path, cola: Path) -> None:
-    request = ViewRequest(str(holed), "glue/cola", str(cola), max_rows=ROWS, allow_random=True)
+    request = ViewRequest(str(holed), "glue/cola", str(cola), max_rows=ROWS, allow_random=True, dtype="bfloat16")
     facts, arrays = measuring.compute(request, lambda done, total, text: None)
     assert all(entry["notes"][0].startswith("random weights: ") for entry in facts["entries"])
     keep((request, facts, arrays))
     page = open_page("explore", **address(request))
     assert any(LACKS in error for error in errors(page))
     assert f"random weights: {LACKS}" not in texts(page)
-    page = open_page("explore", **address(request), explore_allow_random="true")
+    page = open_page("explore", **address(request), explore_allow_random="true", explore_dtype="bfloat16")
     assert errors(page) == []
     assert f"random weights: {LACKS}" in texts(page)
     figures = [element.proto.json for element in page.get("bidi_component") if f"{holed}" in element.proto.json]
