@@ -331,7 +331,7 @@ def spectrum(view: View, start: Answer, answer: Answer) -> None:
     shape, length = _dimensions(start.d, answer.d), len(start.ev)
     with view.figures:
         draw(
-            spectrum_figure(start.ev, answer.ev, answer.d).update_layout(height=250),
+            _spectrum(start.ev, answer.ev, answer.d),
             key=f"{PREFIX}spectrum",
             name=view.file("spectrum"),
             about=f"{view.source} · n = {answer.n:,}, {shape} · {' and '.join(dict.fromkeys([NO_STEPS, view.chain]))}",
@@ -349,7 +349,7 @@ def correlations(view: View) -> None:
     if max(image.shape[1] for image in images) > _MOST_DIMENSIONS:
         view.slow.caption(f"Correlations are shown for up to {_MOST_DIMENSIONS:,} dimensions.")
         return
-    order = _order(f"{view.engine.key}|{view.source}", images[0])
+    order: NDArray[np.int64] | None = None
     with view.slow:
         with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
             st.markdown("**Correlation of dimensions, before and after**", width="content")
@@ -358,17 +358,16 @@ def correlations(view: View) -> None:
             st.columns(2, gap="large"), ("before", "after"), images, (NO_STEPS, view.chain), strict=True
         ):
             with column:
-                cells = np.nan_to_num(np.asarray(metrics.abs_correlation(image)))
-                own = order if len(order) == len(cells) else np.asarray(metrics.correlation_order(cells))
-                mean = wording.number((cells.sum() - np.trace(cells)) / max(1, len(cells) * (len(cells) - 1)), 3)
-                about = f"{view.source} · n = {len(image):,}, d = {len(cells)} · {chain}"
+                cells, own, mean = _correlation(f"{view.engine.key}|{view.source}|{chain}", image, order)
+                order, d = own if order is None else order, image.shape[1]
+                about = f"{view.source} · n = {len(image):,}, d = {d} · {chain}"
                 sigma = image.std(axis=0).astype("<f4").tobytes()
                 cloud_matrix(
-                    {"matrix": arrays.in_order(cells, own), "order": own.astype("<i4").tobytes(), "sigma": sigma},
+                    {"matrix": cells, "order": own.astype("<i4").tobytes(), "sigma": sigma},
                     key=f"{PREFIX}correlation_{name}",
                     name=view.file(f"correlation_{name}"),
                     about=about,
-                    words=f"Absolute correlation of {len(cells)} dimensions, {name}: {chain}; mean {mean} off the diagonal",
+                    words=f"Absolute correlation of {d} dimensions, {name}: {chain}; mean {mean} off the diagonal",
                     mean=mean,
                     compact=True,
                 )
@@ -379,9 +378,16 @@ _MOST_DIMENSIONS: Final = 1_024
 """The order of more dimensions takes seconds."""
 
 
-@st.cache_data(show_spinner=False, max_entries=16)
-def _order(key: str, _image: NDArray[Any]) -> NDArray[np.int64]:
-    return np.asarray(metrics.correlation_order(np.nan_to_num(np.asarray(metrics.abs_correlation(_image)))))
+@st.cache_data(show_spinner=False, max_entries=32)
+def _correlation(
+    key: str, _image: NDArray[Any], _order: NDArray[np.int64] | None
+) -> tuple[bytes, NDArray[np.int64], str]:
+    """The cells, the order of their dimensions (the given one if it fits), and the mean off the diagonal; `key` names image and order."""
+    cells = np.nan_to_num(np.asarray(metrics.abs_correlation(_image)))
+    fits = _order is not None and len(_order) == len(cells)
+    order = np.asarray(_order if fits else metrics.correlation_order(cells))
+    mean = wording.number((cells.sum() - np.trace(cells)) / max(1, len(cells) * (len(cells) - 1)), 3)
+    return arrays.in_order(cells, order), order, mean
 
 
 def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> None:
@@ -430,6 +436,11 @@ def _map(
     texts, colours = [_texts[row] for row in rows], pd.Series(values, name="label")
     figure = map_figure.cloud_map(places[rows], axes, colours, texts, compact=True, webgl=len(rows) > 1_000)
     return prepared(figure.update_layout(height=360, dragmode="zoom"))
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def _spectrum(before: NDArray[np.float64], after: NDArray[np.float64] | None, d: int) -> Prepared:
+    return prepared(spectrum_figure(before, after, d).update_layout(height=250))
 
 
 def spectrum_figure(before: NDArray[np.float64], after: NDArray[np.float64] | None, d: int) -> go.Figure:
