@@ -15,8 +15,8 @@ ROUNDING: Final = 1e-6
 """Scores of unit vectors closer than this count as equal, because single-precision sums differ by about as much."""
 MOST_PAIRED: Final = 1_500
 """Most rows for which all pairs are compared; larger sets are sampled (seed 0)."""
-
-
+_UNDECIDED: Final = 10 * ROUNDING
+"""Cosines in single precision that are closer may be in another order in double precision."""
 _SAFE: Final = {4: 1e15, 8: 1e120}
 """Bytes of a number → the largest entry whose square does not overflow."""
 _NOTHING: Final = 1e-12
@@ -76,18 +76,28 @@ class Image:
         return scores
 
     def nearest(self, k: int) -> csr_array:
-        """(m, m): `among_largest` of the k nearest other rows of each row of `sample` by cosine.
+        """(m, m): `among_largest` of the k nearest other rows of each row of `sample` by cosine, k < m.
 
-        In double precision: which pairs are tied would otherwise depend on the number of threads, as single-precision sums do.
+        Where single precision cannot decide the k-th place, in double precision: which pairs are tied would otherwise depend on the
+        number of threads, as single-precision sums do.
         """
         from scipy.sparse import csr_array
 
+        place = len(self.sample) - k
+        part = np.partition(self.others, (place - 1, place), axis=1)
+        close = part[:, place] - part[:, place - 1] <= _UNDECIDED
+        rows, columns = np.nonzero((self.others >= part[:, place, None]) & ~close[:, None])
         unit = self.points[self.sample].astype(np.float64)
         norms = np.linalg.norm(unit, axis=1)
         unit *= np.divide(1.0, norms, out=np.zeros_like(norms), where=self.directed[self.sample])[:, None]
-        scores = unit @ unit.T
-        np.fill_diagonal(scores, -np.inf)
-        return csr_array(among_largest(scores, k))
+        undecided = np.flatnonzero(close)
+        scores = unit[undecided] @ unit.T
+        scores[np.arange(len(undecided)), undecided] = -np.inf
+        chances = among_largest(scores, k)
+        tied, others = np.nonzero(chances)
+        values = np.concatenate([np.ones(len(rows)), chances[tied, others]])
+        where = np.concatenate([rows, undecided[tied]]), np.concatenate([columns, others])
+        return csr_array((values, where), shape=self.others.shape)
 
 
 def among_largest(scores: NDArray[np.floating], k: int) -> NDArray[np.float64]:
