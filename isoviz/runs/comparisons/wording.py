@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from isoviz.formatting import decimals
+from isoviz import formatting
 from isoviz.runs.comparisons.table import Comparison
 
 ENOUGH = 3
@@ -13,8 +13,10 @@ RECOMMENDED = 5
 
 
 def number(value: float | None, *, scale: float = 1.0, sign: bool = False) -> str:
-    """A value or difference: three decimals, or two if the metric goes up to 100."""
-    return decimals(value, 2 if scale >= 100 else 3, sign=sign)
+    """A value or difference: three decimals, or two if the metric goes up to 100; two digits where these would all be zero."""
+    if value is not None and 1e-9 < abs(value) < 0.0005 and scale < 100:
+        return "+" * (sign and value > 0) + formatting.number(value, 2)
+    return formatting.decimals(value, 2 if scale >= 100 else 3, sign=sign)
 
 
 def probability(p: float | None) -> str:
