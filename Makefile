@@ -11,15 +11,16 @@ PORT ?= 8501
 app: $(VENV)/.app
 	$(BIN)/python -m isoviz app --port $(PORT)
 
-# One thread per test process, because several processes share the cores.
+# One thread per test process, because several processes share the cores; also for what asks torch for all of them (the limit),
+# since threads that wait for a core spin.
 test: $(VENV)/.dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --no-loadscope-reorder
+	OMP_NUM_THREADS=1 OMP_THREAD_LIMIT=1 $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --no-loadscope-reorder
 
 # With the rest of the slow matrices: each method on two processes and on the simulated device, tutorials, containers, Ray.
 test-all: test test-nightly
 test-nightly: export ISOVIZ_TESTS = nightly
 test-nightly: $(VENV)/.dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --no-loadscope-reorder
+	OMP_NUM_THREADS=1 OMP_THREAD_LIMIT=1 $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --no-loadscope-reorder
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

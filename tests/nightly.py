@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ ASKED = os.environ.get("ISOVIZ_TESTS", "usual")
 ALL = ASKED != "usual"
 
 
-def cases(names: Iterable[str], always: Collection[str]) -> list[object]:
-    """Parameters of a test: those that are not in `always` are nightly."""
-    return [name if name in always else pytest.param(name, marks=pytest.mark.nightly) for name in names]
+def cases(values: Iterable[Any], always: Collection[Any]) -> list[object]:
+    """Parameters of a test, or tuples of them: those that are not in `always` are nightly."""
+    tuples = {value: value if isinstance(value, tuple) else (value,) for value in values}
+    return [v if v in always else pytest.param(*parts, marks=pytest.mark.nightly) for v, parts in tuples.items()]

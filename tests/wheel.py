@@ -54,6 +54,7 @@ def start(site: Path, *words: str, cwd: Path) -> subprocess.Popen[str]:
     """`python -m isoviz` with the standard library and this folder only, in `cwd`."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "ISOVIZ"))}
     environment = inherited | {"PYTHONPATH": str(site), "ISOVIZ_HOME": str(cwd / "home"), "HF_HUB_OFFLINE": "1"}
+    environment["ISOVIZ_SPARES"] = "off"
     pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     command = [sys.executable, "-S", "-m", "isoviz", *words]
     return subprocess.Popen(command, cwd=cwd, env=environment, text=True, start_new_session=True, **pipes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -98,8 +98,7 @@ def _mean_over_directions(d: int, largest: float) -> Callable[[Matrix], Matrix]:
 
 def _exact_mean(d: int, s: Matrix) -> Matrix:
     """₁F₁(1/2; d/2; −s), d >= 2, by quadrature over the angle: the density of sin θ = a₁ is proportional to cos^(d − 2) θ."""
-    nodes, weights = np.polynomial.legendre.leggauss(128)
-    nodes, weights = (nodes + 1) / 2, weights / 2
+    nodes, weights = _nodes()
     s = np.atleast_1d(np.asarray(s, dtype=np.float64))
 
     def integral(exponent: Matrix) -> Matrix:
@@ -109,6 +108,13 @@ def _exact_mean(d: int, s: Matrix) -> Matrix:
         return (np.exp(logs) @ weights) * top[:, 0]
 
     return integral(s) / integral(np.zeros(1))
+
+
+@cache
+def _nodes() -> tuple[Matrix, Matrix]:
+    """Of Gauss and Legendre on [0, 1], and their weights."""
+    nodes, weights = np.polynomial.legendre.leggauss(128)
+    return (nodes + 1) / 2, weights / 2
 
 
 def p_value(statistic: float, n: int, d: int) -> float:

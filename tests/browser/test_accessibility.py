@@ -11,7 +11,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from dashboard.export import standalone
-from tests.browser.conftest import PATIENCE, Server
+from tests.browser.conftest import PATIENCE, OpenTab, Server
+from tests.browser.test_looks import SHIFTS, check_figures
 from tests.docs.site import built
 
 IN_THEME = (
@@ -58,7 +59,7 @@ def violations_of_app(page: Page, themes: Sequence[str] = THEMES) -> list[str]:
     """Of a page of the app, which follows the system's theme while it is open."""
     found = []
     for theme in themes:
-        page.emulate_media(color_scheme=theme)
+        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         page.wait_for_function(IN_THEME, arg=theme == "dark")
         page.evaluate(SETTLED)
         found += [f"{theme}: {violation}" for violation in violations(page)]
@@ -112,9 +113,11 @@ def test_the_documentation(visit: Callable[[str], Page]) -> None:
         assert in_both_schemes(page) == []
 
 
-def test_the_pages(visit: Callable[[str], Page], with_examples: Server) -> None:
+def test_the_pages(with_examples: Server, open_tab: OpenTab) -> None:
+    """And in a figure nothing covers another thing, and little moves while a page comes up."""
     failed: list[str] = []
-    page = visit("about:blank")
+    page = open_tab("about:blank", width=1440)
+    page.add_init_script(SHIFTS)
     # below a page's address, Streamlit first looks for itself there
     refused = lambda response: response.status >= 400 and "/_stcore/" not in response.url  # noqa: E731
     page.on("response", lambda response: failed.append(response.url) if refused(response) else None)
@@ -123,26 +126,31 @@ def test_the_pages(visit: Callable[[str], Page], with_examples: Server) -> None:
         ("methods", "[data-testid=stDataFrame]"),
         ("methods?methods_methods=I-STAR", ".katex"),
         ("explore", ".ivz-map-plot .main-svg"),
-        ("whatif", ".ivz-figure-frame .main-svg"),
+        ("whatif", ".st-key-whatif_map_after .main-svg"),
         ("ruler", ".ivz-figure-frame .main-svg"),
         ("compare", "[data-testid=stDataFrame]"),
         ("train", "[data-testid=stMultiSelect]"),
-        ("live", ".ivz-plot .main-svg"),
-        ("results", "[data-testid=stDataFrame]"),
-        ("tradeoffs", ".main-svg"),
-        ("papers?study=istar-figure-3", ".main-svg"),
+        ("live", "[data-figure=isotropy] .main-svg"),
+        ("results", ".ivz-figure-frame .main-svg"),
+        ("tradeoffs", ".ivz-figure-frame .main-svg"),
+        ("papers?study=istar-figure-3", ".ivz-figure-frame .main-svg"),
         ("lessons#lesson=rotation&step=3", ".ivl-form"),
     )
     titles = set[str]()
     for number, (path, seen) in enumerate(pages):
-        visit(f"{with_examples.url}/{path}")
+        page.emulate_media(reduced_motion="no-preference")
+        page.goto("about:blank")
+        page.goto(f"{with_examples.url}/{path}")
         expect(page.locator(seen).first).to_be_visible()
         expect(page.get_by_test_id("stSidebarNav").get_by_role("listitem")).to_have_count(11)
         expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+        assert path not in ("explore", "whatif") or page.evaluate("window.shift") <= 0.1
         page.wait_for_load_state("networkidle")
         titles.add(page.title())
         themes = THEMES if path in ("explore", "train", "live") else THEMES[number % 2 :][:1]  # others by turns
         assert (violations_of_app(page, themes), failed) == ([], []), path
+        if "main-svg" in seen:
+            check_figures(page, path)
     assert len(titles) == len(pages) - 1 and all(title.endswith(" · IsoViz") for title in titles)  # one page twice
     page.get_by_text("Join or open a class").click()
     page.get_by_role("button", name="Open a class").click()

@@ -110,7 +110,7 @@ def walk(page: Page, slug: str, check: Callable[[int], None]) -> None:
     expect(page.locator(".ivl-sentence")).to_be_visible()
 
 
-@pytest.mark.parametrize("slug", nightly.cases(SLUGS, always=("few-points", "rotation", "high-cosines")))
+@pytest.mark.parametrize("slug", nightly.cases(SLUGS, always=("few-points", "rotation")))
 def test_a_lesson_in_a_cold_browser_from_its_first_guess_to_its_sentence(tab: Page, file: Path, slug: str) -> None:
     """In the first lesson the worker sends its numbers far apart, as in a browser without compiled code."""
     lesson = next(lesson for lesson in lessons.catalogue() if lesson.slug == slug)

@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import LONG, OpenTab, Server, becomes, stable
 
-ROWS = 1_500
+ROWS = 300
 COLOURS = """() => new Set(document.querySelector(".ivz-map-points").layer.parts.flatMap((part, place) => {
   const bytes = document.querySelector(".ivz-map-points").layer.colours[place];
   return [...Array(part.x.length).keys()].map((i) => bytes.slice(4 * i, 4 * i + 3).join());

@@ -35,7 +35,7 @@ def app(*options: str, **environment: str) -> Iterator[tuple[int, list[str]]]:
     process = subprocess.Popen(
         [sys.executable, "-m", "isoviz", "app", "--port", str(port), *options],
         cwd=ROOT,
-        env={**os.environ, "ISOVIZ_RUNNER": "off", "PYTHONUNBUFFERED": "1", **environment},
+        env={**os.environ, "ISOVIZ_RUNNER": "off", "ISOVIZ_SPARES": "off", "PYTHONUNBUFFERED": "1", **environment},
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -13,17 +12,6 @@ import pytest
 from isoviz.__main__ import main
 from isoviz.config import RunConfig
 from isoviz.runs.store import Store
-
-
-def call(*words: str, expect: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "isoviz", *words],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-    )
-    assert done.returncode == expect, done.stderr
-    return done
 
 
 @pytest.fixture
@@ -47,11 +35,8 @@ def small(tiny_models, cola):
 
 def test_train_gives_one_json_document_and_the_store_agrees(small, tmp_path, here):
     store = str(tmp_path / "store")
-    done = call(
-        "train", *small, "--method", "isobn", "--set", "beta=1", "--seeds", "0", "1", "--store", store, "--json"
-    )
-    document = json.loads(done.stdout)
-    runs = document["runs"]
+    words = ["train", *small, "--method", "isobn", "--set", "beta=1", "--seeds", "0", "1", "--store", store, "--json"]
+    runs = json.loads(here(*words))["runs"]
     assert [run["status"] for run in runs] == ["finished", "finished"]
     assert [run["config"]["seed"] for run in runs] == [0, 1]
     assert runs[0]["config"]["params"]["beta"] == 1.0

@@ -38,7 +38,7 @@ async def session(folder: Path, *options: str) -> AsyncIterator[Client]:
     command = StdioServerParameters(
         command=sys.executable,
         args=["-m", "isoviz", "mcp", "--store", str(folder), *options],
-        env=dict(os.environ) | {"ISOVIZ_HOME": str(folder)},
+        env=dict(os.environ) | {"ISOVIZ_HOME": str(folder), "ISOVIZ_SPARES": "off"},
     )
     async with Client(command) as client:
         yield client

@@ -25,6 +25,7 @@ from isoviz.runs.store import Store
 from isoviz.vectors import VectorSet, demo_sets
 from isoviz.vectors.sets import TextSet
 from isoviz.whatif import texts as encoded
+from tests import nightly
 
 GENERATOR = np.random.default_rng(0)
 
@@ -176,16 +177,17 @@ def test_empty_texts_are_left_out_and_counted(tmp_path: Path) -> None:
     assert facts["n"] == 20 and facts["name"] == "all.csv, without 10 empty texts"
 
 
-def test_the_rulers_that_ship_are_those_of_this_version() -> None:
-    for key in demo_sets.RECORDED.values():
-        shipped, now = jobs.find(SetRequest(key)), Ruler.model_validate(jobs.facts_of(SetRequest(key))["ruler"])
-        assert shipped is not None and shipped.related is not None and now.related is not None
-        assert (shipped.corpus, shipped.relation, shipped.cloud) == (now.corpus, now.relation, now.cloud)
-        np.testing.assert_allclose([one.cosine for one in shipped.floor], [one.cosine for one in now.floor], rtol=1e-3)
-        np.testing.assert_allclose(shipped.related.auc, now.related.auc, atol=2e-3)
-        assert shipped.related.threshold is not None and now.related.threshold is not None
-        assert (shipped.hits is None) == (now.hits is None) == (key != demo_sets.RECORDED[demo_sets.RETRIEVAL])
-        assert shipped.related.threshold.cosine == pytest.approx(now.related.threshold.cosine, abs=2e-3)
+@pytest.mark.parametrize("slug", nightly.cases(demo_sets.RECORDED, always=("demo/similarity",)))
+def test_the_rulers_that_ship_are_those_of_this_version(slug: str) -> None:
+    request = SetRequest(demo_sets.RECORDED[slug])
+    shipped, now = jobs.find(request), Ruler.model_validate(jobs.facts_of(request)["ruler"])
+    assert shipped is not None and shipped.related is not None and now.related is not None
+    assert (shipped.corpus, shipped.relation, shipped.cloud) == (now.corpus, now.relation, now.cloud)
+    np.testing.assert_allclose([one.cosine for one in shipped.floor], [one.cosine for one in now.floor], rtol=1e-3)
+    np.testing.assert_allclose(shipped.related.auc, now.related.auc, atol=2e-3)
+    assert shipped.related.threshold is not None and now.related.threshold is not None
+    assert (shipped.hits is None) == (now.hits is None) == (slug != demo_sets.RETRIEVAL)
+    assert shipped.related.threshold.cosine == pytest.approx(now.related.threshold.cosine, abs=2e-3)
 
 
 def test_a_search_is_asked_whether_its_best_hit_is_right(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

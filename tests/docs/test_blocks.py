@@ -156,9 +156,10 @@ def here(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
 
 
 def is_nightly(block: Block) -> bool:
-    """Those of tutorials, and those that need trained runs; README's always run."""
+    """Those of tutorials, of stores (`tests/stores` has their commands) and those that need trained runs; README's always run."""
     slow = block.language == SHELL and SLOW.search(block.text) is not None
-    return "tutorials" in block.name or ("README" not in block.name and (slow or "RUN_ID" in block.text))
+    slow |= "RUN_ID" in block.text or any(page in block.name for page in ("tutorials", "stores"))
+    return slow and "README" not in block.name
 
 
 def test_the_parser_knows_every_option() -> None:

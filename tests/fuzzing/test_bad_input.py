@@ -1,4 +1,4 @@
-"""A fixed budget of bad input, the same on every machine; `benchmarks/fuzz.py` draws thousands."""
+"""A fixed budget of bad input, the same on every machine, of which `make test` has the files; `benchmarks/fuzz.py` draws thousands."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_command_lines_end_in_one_line(sandbox: Path) -> None:
     outcome = collect(command_line.words(sandbox), lambda line: command_line.check(line, sandbox), 120)
     assert not outcome.faults, str(outcome)
@@ -154,6 +154,7 @@ def test_numbers_are_finite_and_fit(tmp_path: Path) -> None:
             input_validation.whole_number(text)
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(300)
 def test_addresses_show_no_exception_box(sandbox: Path) -> None:
     with addresses.without_jobs():

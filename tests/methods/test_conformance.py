@@ -32,7 +32,8 @@ SLUGS = list(methods.catalogue())
 every_method = pytest.mark.parametrize("slug", SLUGS)
 PARAMS: dict[str, dict[str, object]] = {"isolayer": {"layer_epochs": 4, "layer_batch": 16}}
 """What keeps a method's tests short; all else is its default."""
-OF_THE_NIGHT = {"cosreg", "flow", "gor", "isolayer", "sigreg", "simcse", "spectrum_exp", "spectrum_pol", "vicreg"}
+OF_THE_NIGHT = {"cosreg", "flow", "gor", "isolayer", "sigreg", "simcse", "spectrum_exp", "spectrum_pol", "uniformity",
+                "vicreg", "visreg"}  # fmt: skip
 """Methods whose short training is nightly; `make test` has it of a loss, of a transform and of each new method."""
 
 

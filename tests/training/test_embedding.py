@@ -379,10 +379,10 @@ def test_equal_texts_are_encoded_once(tiny_models: tiny.TinyModels, tmp_path: Pa
 @pytest.mark.parametrize(
     ("columns", "label", "changes"),
     [
-        (2, "score", {}),
-        (3, None, {"batching": "bucketed"}),
+        pytest.param(2, "score", {}, marks=pytest.mark.nightly),
+        pytest.param(3, None, {"batching": "bucketed"}, marks=pytest.mark.nightly),
         (3, None, {"micro_batch": 3, "widths": "8"}),
-        (2, "score", {"micro_batch": 3}),
+        pytest.param(2, "score", {"micro_batch": 3}, marks=pytest.mark.nightly),
     ],
 )
 def test_a_run_stopped_within_an_epoch_goes_on_as_if_it_had_not(
@@ -432,15 +432,7 @@ def test_what_would_be_silently_wrong_is_refused(tmp_path: Path, tiny_models: ti
             planning.expand(**plan | changes)
     folder = write(tmp_path, 2)
     with pytest.raises(InputError, match="at least 2"):
-        planning.expand(
-            [str(tiny_models("bert"))],
-            ["own"],
-            [("baseline", {})],
-            [0],
-            data=str(folder),
-            own=of_own(folder, 2),
-            batch_size=1,
-        )
+        config(tiny_models("bert"), folder, 2, batch_size=1)
     with pytest.raises(InputError, match="one process"):
         launch.resolve({"processes": 2, "micro_batch": 8}, None)
 

@@ -1,7 +1,8 @@
-"""What a run imports: modules that take a second each are loaded only by runs that need them."""
+"""A run as a real process: its one document, and its imports, since modules that take a second each are loaded only if needed."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -17,9 +18,9 @@ started = []
 Popen = subprocess.Popen.__init__
 subprocess.Popen.__init__ = lambda self, command, *rest, **more: (started.append(command), Popen(self, command, *rest, **more))[1]
 code = main(sys.argv[1:])
-print("code", code)
-print("imported", *sorted(sys.modules))
-print("python", *(command for command in started if sys.executable in command))
+print("code", code, file=sys.stderr)
+print("imported", *sorted(sys.modules), file=sys.stderr)
+print("python", *(command for command in started if sys.executable in command), file=sys.stderr)
 """
 
 
@@ -32,7 +33,8 @@ def test_a_classification_run_of_one_process_imports_no_heavy_modules_that_it_do
         text=True,
         check=True,
     )
-    lines = {line.partition(" ")[0]: line.split()[1:] for line in result.stdout.splitlines() if line[:1].isalpha()}
+    assert [run["status"] for run in json.loads(result.stdout)["runs"]] == ["finished"], "stdout is one document"
+    lines = {line.partition(" ")[0]: line.split()[1:] for line in result.stderr.splitlines() if line[:1].isalpha()}
     assert lines["code"] == ["0"]
     assert {"torch", "transformers.modeling_utils"} <= set(lines["imported"])
     assert set(UNNEEDED) & set(lines["imported"]) == set()

@@ -20,7 +20,7 @@ from isoviz.training import checkpoints, heads
 from isoviz.training.evaluation import EncodedSplits
 from isoviz.training.loop import train
 from isoviz.training.reload import build
-from tests import tiny
+from tests import nightly, tiny
 from tests.training import running
 from tests.training.running import at_step, of, run
 
@@ -29,6 +29,9 @@ PAPERS = [(family, kind) for family in tiny.FAMILIES for kind in ENCODER_KINDS]
 PAPERS += [(family, kind) for family in tiny.WRITERS for kind in (*ENCODER_KINDS, "seq2seq")]
 SMOKE = [("electra", "classification"), ("deberta-v2", "regression"), ("modernbert", "span"), ("t5", "classification")]
 SMOKE += [(family, "seq2seq") for family in tiny.LATER_WRITERS]
+USUAL = [("bert", "classification"), ("albert", "regression"), ("roberta", "span"), ("distilbert", "classification")]
+USUAL += [("bart", "span"), ("mbart", "seq2seq")]
+"""Of the papers: each family, and each head kind."""
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +91,7 @@ def check(events: list[Event], cfg: RunConfig, folder: Path, kind: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("family", "kind"), [*PAPERS, *SMOKE])
+@pytest.mark.parametrize(("family", "kind"), nightly.cases([*PAPERS, *SMOKE], always=[*USUAL, *SMOKE]))
 def test_end_to_end(tiny_models, data, tmp_path, family, kind):
     cfg = config(tiny_models(family), data[kind], kind, "isobn")
     events = run(cfg, tmp_path)
@@ -97,7 +100,7 @@ def test_end_to_end(tiny_models, data, tmp_path, family, kind):
     assert clouds["head"].number("isoscore") != clouds["pooled"].number("isoscore")
 
 
-@pytest.mark.parametrize("kind", ["regression", "span", "seq2seq"])
+@pytest.mark.parametrize("kind", nightly.cases(["regression", "span", "seq2seq"], always=["seq2seq"]))
 def test_stop_and_resume_give_the_uninterrupted_run(tiny_models, data, tmp_path, kind):
     cfg = config(tiny_models("bart" if kind == "seq2seq" else "bert"), data[kind], kind, "flow", epochs=2)
     uninterrupted = run(cfg, tmp_path / "whole")
@@ -175,7 +178,7 @@ def test_a_method_refuses_kinds_it_is_not_for(tiny_models, data, tmp_path, slug)
         assert caught.value.field == "method"
 
 
-@pytest.mark.parametrize("kind", (*ENCODER_KINDS, "seq2seq"))
+@pytest.mark.parametrize("kind", nightly.cases((*ENCODER_KINDS, "seq2seq"), always=("regression", "seq2seq")))
 def test_bf16_stays_finite_and_trains(tiny_models, data, tmp_path, kind):
     model = tiny_models("bart" if kind == "seq2seq" else "bert")
     events = run(config(model, data[kind], kind, "isobn", precision="bf16", epochs=3), tmp_path)

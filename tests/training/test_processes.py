@@ -51,16 +51,7 @@ LORA = "baseline-lora"
 """A run that trains low-rank matrices beside frozen weights."""
 
 
-USUAL = (
-    "baseline",
-    "isobn",
-    "istar",
-    "istar-regression",
-    "baseline-best",
-    "baseline-lora",
-    "istar-fsdp",
-    "pairs-embedding",
-)
+USUAL = ("baseline", "isobn", "istar", "baseline-best", "baseline-lora", "istar-fsdp", "pairs-embedding")
 """Trained by `make test`: no statistics, those of a batch, those of the run; the rest is nightly."""
 
 SPLIT = ("istar", "isobn", "spectrum_pol", LORA)

@@ -13,7 +13,6 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from isoviz import methods
 from isoviz.config import RunConfig
 from isoviz.events import Event, Resumed, parse_event
 from isoviz.runs.execution import execute
@@ -21,7 +20,8 @@ from isoviz.runs.recovery import lost
 from isoviz.runs.store import Store
 from isoviz.training import checkpoints
 from isoviz.training.loop import train
-from tests import tiny
+from tests import nightly, tiny
+from tests.methods.test_conformance import OF_THE_NIGHT, SLUGS
 from tests.tiny import TinyModels
 from tests.training import running
 from tests.training.running import at_step, run
@@ -75,7 +75,7 @@ def assert_same(uninterrupted: Path, parts: Path, expected: list[Event], *attemp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("slug", list(methods.catalogue()))
+@pytest.mark.parametrize("slug", nightly.cases(SLUGS, always={*SLUGS} - OF_THE_NIGHT | {"isolayer"}))
 def test_stopped_in_mid_epoch_by_any_method(tiny_models, cola, tmp_path, slug):
     cfg = config(tiny_models("bert"), cola, slug)
     uninterrupted = run(cfg, tmp_path / "whole")

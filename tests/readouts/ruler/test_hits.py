@@ -12,6 +12,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from isoviz.readouts import ruler as rulers
 from isoviz.readouts.ruler import Ruler, hits
+from tests import nightly
 
 Matrix = NDArray[np.float64]
 
@@ -71,7 +72,7 @@ def test_best_hits_count_ties_by_chance_and_not_the_query_itself() -> None:
     assert cosine == pytest.approx([math.sqrt(0.5)] * 2) and right == pytest.approx([1 / 3, 1])
 
 
-@pytest.mark.parametrize(("spread", "together"), [(0.1, 1), (0.13, 1), (0.1, 2)])
+@pytest.mark.parametrize(("spread", "together"), nightly.cases([(0.1, 1), (0.13, 1), (0.1, 2)], always=[(0.1, 2)]))
 def test_intervals_hold_the_truth(spread: float, together: int) -> None:
     """Right hits have cosines N(0.6, 0.1), wrong ones N(0.4, spread); or each query comes twice. 95 % minus four standard errors."""
     draws, n, generator = 120, 300, np.random.default_rng(0)
