@@ -105,7 +105,7 @@ def page(result: Result) -> str:
         for number in result.published
         if number.reproduced is not None and not result.tables  # which show the printed numbers beside ours
     ]
-    command = " ".join(["python -m isoviz study run", record.study, "--scale", record.scale, *record.inputs])
+    command = " ".join(["isoviz study run", record.study, "--scale", record.scale, *record.inputs])
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
     return "\n\n".join(
         [
