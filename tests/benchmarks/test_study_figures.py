@@ -45,7 +45,7 @@ def test_a_page_shows_every_figure_and_table(script):
     assert "| MRPC | 0.761 |" in text
     assert "| RTE | — |" in text
     assert "printed 0.76" not in text  # the tables have it
-    assert "`python -m isoviz study run isobn-figures --scale quick --model a/b=DIR`" in text
+    assert "`isoviz study run isobn-figures --scale quick --model a/b=DIR`" in text
 
 
 def test_a_page_without_tables_lists_the_lines_and_the_printed_numbers(script):
