@@ -16,7 +16,7 @@ from isoviz.readouts import ruler as rulers
 from isoviz.readouts.ruler.pairs import pairs_of, relation_of
 from tests import nightly
 
-FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 DRAWS = 120
 
 
