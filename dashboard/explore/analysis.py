@@ -24,6 +24,9 @@ from isoviz.jobs.queue import JobState
 _FIRST_AT_ONCE = 10_000_000
 """Largest n × d of vectors whose first figures take a second or two."""
 
+_FIRST_SECONDS = 3.0
+"""Longest that the page waits for a view's first figures after *Analyse*, before it offers to stop."""
+
 _BEFORE_A_TASK = (
     "Pick a model and a task, then press Analyse",
     "Each row of the task goes through the encoder once. You then see how evenly each "
@@ -73,24 +76,23 @@ def obtain(view_forms: list[ViewForm], place: DeltaGenerator) -> list[ViewResult
     if pressed:
         both = zip(view_forms, states, strict=True)
         states = [state if state.status in settled else _started(form) for form, state in both]
+    first, progress = st.empty(), st.container()
+    if pressed and (running := _running(view_forms, states)):
+        job_progress.await_news(running, _FIRST_SECONDS, first, before=model_form.forget)
+        states = [queue.look(VIEW, form.key) if form.key else JobState("none") for form in view_forms]
     views: list[ViewResult] = []
     quiet = True
-    running: dict[str, list[int]] = {}
-    progress = st.container()
-    for number, (form, state) in enumerate(zip(view_forms, states, strict=True), start=1):
+    for form, state in zip(view_forms, states, strict=True):
         quiet &= state.status in ("none", "done")
         view = results.find(form.key) if form.key else None
-        if state.under_way and form.key is not None:
-            running.setdefault(form.key, []).append(number)
-        elif state.in_trouble:
+        if state.in_trouble:
             st.session_state[PREFIX + "change"] = True  # the message may be beside a field
             job_progress.trouble(state, place=form.error_slots.get(state.field or ""))
         if view is not None:
             views.append(view)
-    if running:
+    if running := _running(view_forms, states):
         with progress:
-            watched = _waited(running, len(view_forms))
-            job_progress.watch(watched, key=PREFIX + "stop", before=model_form.forget)
+            job_progress.watch(running, key=PREFIX + "stop", before=model_form.forget)
     if len(views) == len(view_forms):
         return views
     if quiet:
@@ -131,9 +133,13 @@ def _started(form: ViewForm) -> JobState:
         return JobState("failed", message=str(error), field=error.field, advice=error.advice or "")
 
 
-def _waited(running: dict[str, list[int]], view_count: int) -> list[WatchedJob]:
+def _running(view_forms: list[ViewForm], states: list[JobState]) -> list[WatchedJob]:
     """The running jobs, each once, with the numbers of the views that wait for it."""
     watched = []
+    running: dict[str, list[int]] = {}
+    for number, (form, state) in enumerate(zip(view_forms, states, strict=True), start=1):
+        if state.under_way and form.key is not None:
+            running.setdefault(form.key, []).append(number)
     for key, numbers in running.items():
         view = results.find(key)
         pending = None if view is None else view.pending  # None before the first figures
@@ -144,7 +150,7 @@ def _waited(running: dict[str, list[int]], view_count: int) -> list[WatchedJob]:
 
         look = functools.partial(queue.look, VIEW, key)
         stop = functools.partial(resources.service().stop_job, VIEW, key)
-        watched.append(WatchedJob(view_names(numbers) if view_count > 1 else "", look, stop, news))
+        watched.append(WatchedJob(view_names(numbers) if len(view_forms) > 1 else "", look, stop, news))
     return watched
 
 

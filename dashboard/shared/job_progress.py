@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ from isoviz.runs.rows import RunRow
 
 TICK = 0.5
 """Seconds between redraws of the progress while a job runs."""
+_LOOK_SECONDS = 0.05
+"""The same while a page waits for the first results."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,27 @@ def watch(jobs: Sequence[WatchedJob], *, key: str, before: Callable[[], None] | 
         before: called before the rerun.
     """
     st.fragment(_watch, run_every=TICK)(jobs, key, before)
+
+
+def await_news(
+    jobs: Sequence[WatchedJob], seconds: float, place: DeltaGenerator, *, before: Callable[[], None] | None = None
+) -> None:
+    """Wait until all jobs have partial results, at most `seconds`; reruns the page when one ends. A page that draws quick results in
+    the same run shows them sooner than one that is run again for them.
+
+    Args:
+        place: an empty element for the progress, which the page has in every run.
+        before: called before the rerun.
+    """
+    end = time.monotonic() + seconds
+    while not all(job.news() for job in jobs) and time.monotonic() < end:
+        states = [job.look() for job in jobs]
+        if not all(state.under_way for state in states):
+            _rerun(before)
+        state = states[0]  # drawing it also lets the visitor interrupt this run
+        place.progress(state.progress.fraction, text=wording.plain(step(state).capitalize()))
+        time.sleep(_LOOK_SECONDS)
+    place.empty()
 
 
 def _watch(jobs: Sequence[WatchedJob], key: str, before: Callable[[], None] | None) -> None:

@@ -7,6 +7,7 @@ import html
 import io
 import re
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,8 @@ import pytest
 
 from dashboard.explore import numbers
 from dashboard.export.html import render, vectors_inside
-from dashboard.shared import downloads, wording
+from dashboard.shared import downloads, job_progress, wording
+from dashboard.shared.job_progress import WatchedJob
 from isoviz import metrics, tasks, vectors
 from isoviz.exploring import encoders, layers, measuring, results, similarity
 from isoviz.exploring.jobs import VIEW
@@ -47,6 +49,13 @@ def test_the_button_starts_the_job_of_the_form(open_page: OpenPage, monkeypatch:
     assert errors(page) == []
     expected = ViewRequest("demo/tiny-bert", "demo/acceptability", split="train", max_rows=40)
     assert started == [(expected, key_for(expected))]
+
+
+def test_page_waits_a_moment_for_the_first_results() -> None:
+    news, place = iter([False, False, True]), MagicMock()
+    job = WatchedJob("", lambda: JobState("running"), lambda: None, lambda: next(news))
+    job_progress.await_news([job], 60.0, place)
+    assert place.progress.call_count == 2 and place.empty.called
 
 
 def test_running_job_is_shown_and_can_be_stopped(open_page: OpenPage) -> None:
