@@ -20,7 +20,7 @@ from streamlit.config import set_option
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 from streamlit.elements.lib.mutable_tab_container import TabContainer
 from streamlit.runtime import Runtime, exists, get_instance, memory_uploaded_file_manager
-from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.app_session import AppSession, AppSessionState
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
@@ -30,7 +30,6 @@ __all__ = [
     "Runtime",
     "StopException",
     "TabContainer",
-    "close_sessions_in_time",
     "forget_uploads",
     "get_secrets_auth_section",
     "get_validated_redirect_uri",
@@ -45,12 +44,17 @@ __all__ = [
     "session_id",
     "session_is_open",
     "set_option",
+    "tidy",
     "uploaded_bytes",
     "uploaded_content",
 ]
 
 SMALLEST_UPLOAD = 1_000_000
 """Bytes that an upload counts at least, because each keeps a file open."""
+_WORTH_A_COLLECTION = 20
+"""Collections of the newest objects, about 700 each, after which all objects are looked through: a page makes more."""
+_LONGEST_WAIT = 30.0
+"""Seconds after which garbage is collected although pages are drawn."""
 
 
 def session_id() -> str | None:
@@ -71,14 +75,16 @@ def run_again(session: str) -> None:
         info.session.request_rerun(info.session._client_state)
 
 
-async def close_sessions_in_time(seconds: float = 5.0) -> None:
-    """Close each session once it can no longer be reconnected. Streamlit does so only when it looks for another one.
+async def tidy(seconds: float = 5.0) -> None:
+    """Close each session once it can no longer be reconnected, which Streamlit does only when it looks for another one, and collect
+    garbage while no page is drawn, which Streamlit does after each run of each page: a tenth of a second in which no other page runs.
 
     Args:
         seconds: how often to look.
     """
     manager: Any = get_instance()._session_mgr
     stored = manager._session_storage._cache
+    waited, collected = 0.0, _young_collections()
 
     def close(session: str, info: Any) -> None:
         if not manager.is_active_session(session):  # a reconnected session is removed from the stored ones too
@@ -87,10 +93,21 @@ async def close_sessions_in_time(seconds: float = 5.0) -> None:
     stored._on_remove = close
     while True:
         await asyncio.sleep(seconds)
-        if stored.expire() and not manager.list_active_sessions():  # no one notices that this takes a moment
+        expired, active = stored.expire(), manager.list_active_sessions()
+        drawn = any(info.session._state is AppSessionState.APP_IS_RUNNING for info in active)
+        waited += seconds
+        if expired or (
+            _young_collections() > collected + _WORTH_A_COLLECTION and (not drawn or waited > _LONGEST_WAIT)
+        ):
             gc.collect()
-            if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
-                libc.malloc_trim(0)  # glibc keeps the memory of threads that have ended
+            waited, collected = 0.0, _young_collections()
+        if expired and not active and sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+            libc.malloc_trim(0)  # glibc keeps the memory of threads that have ended
+
+
+def _young_collections() -> int:
+    """How often Python has looked through the newest objects; grows with what is allocated, not with time."""
+    return int(gc.get_stats()[0]["collections"])
 
 
 def ignore_cache_clearing() -> None:

@@ -25,7 +25,7 @@ from dashboard.server.authentication import Authentication  # noqa: E402
 from dashboard.server.routes import routes  # noqa: E402
 from dashboard.server.upload_quota import UploadQuota  # noqa: E402
 from dashboard.shared import resources, visitor  # noqa: E402
-from dashboard.streamlit_private import close_sessions_in_time, ignore_cache_clearing, keep_uploads_on_disk  # noqa: E402
+from dashboard.streamlit_private import ignore_cache_clearing, keep_uploads_on_disk, tidy  # noqa: E402
 from isoviz import limits  # noqa: E402
 from isoviz.errors import InputError  # noqa: E402
 from isoviz.operations.access import uploads  # noqa: E402
@@ -54,11 +54,11 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Runs the queue while the server is running, whether or not a page is open."""
     resources.begin()
     announcing.announce(ALLOWED, SIGN_IN, BASE)
-    closing = asyncio.create_task(close_sessions_in_time())
+    tidying = asyncio.create_task(tidy())
     try:
         yield
     finally:
-        closing.cancel()
+        tidying.cancel()
         resources.close()
 
 
