@@ -99,7 +99,9 @@ async def tidy(seconds: float = 5.0) -> None:
         if expired or (
             _young_collections() > collected + _WORTH_A_COLLECTION and (not drawn or waited > _LONGEST_WAIT)
         ):
+            gc.unfreeze()
             gc.collect()
+            gc.freeze()  # Python's own collections until the next look pass over what stays
             waited, collected = 0.0, _young_collections()
         if expired and not active and sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
             libc.malloc_trim(0)  # glibc keeps the memory of threads that have ended
