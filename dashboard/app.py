@@ -28,6 +28,7 @@ if page.url_path != "lessons":
     actions.notice()
 actions.refused_upload()
 exported.begin()
-page.run()
+with resources.drawing():
+    page.run()
 if page.url_path == "lessons":
     actions.notice()

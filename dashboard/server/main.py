@@ -30,10 +30,6 @@ from isoviz import limits  # noqa: E402
 from isoviz.errors import InputError  # noqa: E402
 from isoviz.operations.access import uploads  # noqa: E402
 
-# A browser that opens a page requests dozens of small files while the page's script runs. Each switches threads several times and
-# would wait 5 ms each time (48 files during a busy thread: 0.9 s by default, 0.3 s with this interval).
-sys.setswitchinterval(0.0005)
-
 # Files written by the app and its workers (uploads, logs, results) are private to this account.
 os.umask(0o077)
 limits.raise_open_files()
