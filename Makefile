@@ -20,7 +20,7 @@ test: $(VENV)/.dev
 test-all: test test-nightly
 test-nightly: export ISOVIZ_TESTS = nightly
 test-nightly: $(VENV)/.dev
-	OMP_NUM_THREADS=1 OMP_THREAD_LIMIT=1 $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --no-loadscope-reorder
+	OMP_NUM_THREADS=1 OMP_THREAD_LIMIT=1 $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --no-loadscope-reorder $(TESTS)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
