@@ -76,7 +76,7 @@ def obtain(view_forms: list[ViewForm], place: DeltaGenerator) -> list[ViewResult
     if pressed:
         both = zip(view_forms, states, strict=True)
         states = [state if state.status in settled else _started(form) for form, state in both]
-    first, progress = st.empty(), st.container()
+    first, progress, blank = st.empty(), st.container(), st.empty()
     if pressed and (running := _running(view_forms, states)):
         job_progress.await_news(running, _FIRST_SECONDS, first, before=model_form.forget)
         states = [queue.look(VIEW, form.key) if form.key else JobState("none") for form in view_forms]
@@ -96,7 +96,7 @@ def obtain(view_forms: list[ViewForm], place: DeltaGenerator) -> list[ViewResult
     if len(views) == len(view_forms):
         return views
     if quiet:
-        _empty_state(view_forms)
+        _empty_state(view_forms, blank)
     return []
 
 
@@ -154,10 +154,10 @@ def _running(view_forms: list[ViewForm], states: list[JobState]) -> list[Watched
     return watched
 
 
-def _empty_state(view_forms: list[ViewForm]) -> None:
-    """The page before the first analysis."""
+def _empty_state(view_forms: list[ViewForm], place: DeltaGenerator) -> None:
+    """The page before the first analysis, in an empty element."""
     title, text = _BEFORE.get(view_forms[0].source, _BEFORE_A_TASK)
-    with st.container(border=True):
+    with place.container(border=True):
         st.markdown(f"## {title}")
         st.markdown(text)
 
