@@ -99,7 +99,7 @@ def test_all_of_the_app_stays_below_the_prefix(proxied: tuple[Proxy, Server], op
     tab.goto(f"{proxy.url}/explore")
     drawn(tab)
     tab.goto(f"{proxy.url}/")
-    tab.get_by_role("link", name="istar on demo/acceptability, seed 0").first.click()
+    tab.get_by_role("link", name="I-STAR on demo/acceptability, seed 0").first.click()
     expect(tab.locator(".ivz-matrix-canvas").first).to_be_visible()  # our routes: events, arrays
     tab.get_by_test_id("stSidebarNav").get_by_role("link", name="Results").click()
     expect(tab).to_have_url(f"{proxy.url}/results")
