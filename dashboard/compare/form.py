@@ -13,7 +13,6 @@ from isoviz.operations import jobs
 from isoviz.readouts.encoders import MOST, EncoderComparison
 from isoviz.vectors import demo_sets
 from isoviz.vectors.intake import SetSummary
-from isoviz.whatif.texts import TextsRequest
 
 PREFIX: Final = "compare_"
 OWN_TEXTS, OWN_VECTORS, DEMO = "Your texts", "Your vectors", "Bundled search"
@@ -82,7 +81,7 @@ def _encoded(texts: str) -> dict[str, str] | None:
     keys: dict[str, str] = {}
     for place, model in enumerate(models):
         source = model_form.show_encoder(model)
-        key = source and set_choice.encoded(f"{PREFIX}{place}_", TextsRequest(texts, source.name))
+        key = source and set_choice.through(f"{PREFIX}{place}_", texts, source)
         keys |= {model: key} if key else {}
     return keys if len(keys) == len(models) else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import streamlit as st
 from numpy.typing import NDArray
@@ -144,7 +144,7 @@ def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
         source = model_form.show_encoder(model)
         modules = _modules(source, slug)
         allow_random = _random_field(prefix, source)
-        choices: dict[str, Any] = {"allow_random": allow_random, "dtype": _dtype_field(prefix, source)}
+        choices: dict[str, Any] = {"allow_random": allow_random, "dtype": model_form.weights_field(prefix, source)}
         if source is not None and not model_form.weights(source, allow_random):
             source = None
     if own_texts:
@@ -258,16 +258,6 @@ def _random_field(prefix: str, source: ModelSource | None) -> bool:
     name = prefix + "allow_random"
     help_text = wording.plain(field.description or "")
     return bool(st.toggle(field.title or name, key=name, bind="query-params", help=help_text))
-
-
-@stable
-def _dtype_field(prefix: str, source: ModelSource | None) -> str:
-    """Number format of the weights; bundled models are too small for a choice."""
-    if source is None or source.kind == "bundled" or source.name.startswith(encoders.RUN):
-        return "auto"
-    options = get_args(RunConfig.model_fields["dtype"].annotation)
-    hint = "Number format. auto: as stored on a GPU, float32 on the CPU. The 16-bit formats take half the memory of float32."
-    return str(forms.choice("Weights", options, prefix + "dtype", hint))
 
 
 # ----------------------------------------------------------------------------------------------- panes

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 import streamlit as st
 
 from dashboard.shared import forms, reading, resources, wording
+from dashboard.shared.stable import stable
+from isoviz.config import RunConfig
 from isoviz.errors import AccessError, InputError, IsoVizError
 from isoviz.exploring import encoders
 from isoviz.hub import offline
@@ -52,6 +55,16 @@ def show_encoder(name: str) -> ModelSource | None:
     words = f"{wording.run_title(row)}: {row.config.model} after {row.config.task}"
     st.caption(f":material/check_circle: {wording.plain(words)}")
     return source
+
+
+@stable
+def weights_field(prefix: str, source: ModelSource | None) -> str:
+    """Number format of the weights; bundled models are too small for a choice."""
+    if source is None or source.kind == "bundled" or source.name.startswith(encoders.RUN):
+        return "auto"
+    options = get_args(RunConfig.model_fields["dtype"].annotation)
+    hint = "Number format. auto: as stored on a GPU, float32 on the CPU. The 16-bit formats take half the memory of float32."
+    return str(forms.choice("Weights", options, prefix + "dtype", hint))
 
 
 def show_source(name: str, heads: Sequence[HeadKind] = ()) -> ModelSource | None:

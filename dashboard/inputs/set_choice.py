@@ -9,6 +9,7 @@ import streamlit as st
 from dashboard.inputs import model_form, vectors_form
 from dashboard.shared import job_progress, menu, resources
 from dashboard.shared.stable import stable
+from isoviz.models.sources import ModelSource
 from isoviz.vectors import demo_sets
 from isoviz.whatif.texts import ENCODED, FIRST_LAYER, TextsRequest, recorded
 
@@ -57,7 +58,7 @@ def key_field(prefix: str, first: str) -> str | None:
     if own_set.kind == "vectors":
         return own_set.key
     source = model_form.show_encoder(model) if model else None
-    return None if source is None else encoded(prefix, TextsRequest(own_set.key, source.name))
+    return None if source is None else through(prefix, own_set.key, source)
 
 
 def _encoder_field(prefix: str) -> str:
@@ -75,6 +76,11 @@ def _encoder_field(prefix: str) -> str:
     if not model:
         st.caption("The answer depends on the encoder. Choose yours to encode these texts.")
     return str(model or "")
+
+
+def through(prefix: str, texts: str, source: ModelSource) -> str | None:
+    """The same for texts of a key and an encoder of the user's, whose weights may be read in another number format."""
+    return encoded(prefix, TextsRequest(texts, source.name, dtype=model_form.weights_field(prefix, source)))
 
 
 def encoded(prefix: str, request: TextsRequest) -> str | None:

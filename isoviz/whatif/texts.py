@@ -36,11 +36,13 @@ class TextsRequest:
         texts: the slug of a demo set, or the key of stored texts.
         model: see `isoviz.exploring.encoders`.
         layer: layer whose tokens are averaged; None for the model's own sentence vectors, or its last layer if it has none.
+        dtype: number format of the weights (`isoviz.models.placing.Dtype`).
     """
 
     texts: str
     model: str = MODEL
     layer: int | None = None
+    dtype: Any = "auto"
 
     def as_json(self) -> dict[str, Any]:
         """JSON form, including the model's version: its commit on the hub, or its weights, tokenizer and modules."""
@@ -48,6 +50,8 @@ class TextsRequest:
         content: dict[str, Any] = {"weights": source.fingerprint, "reading": reading_files(source)}
         if source.revision is not None:  # known even before the download
             content = {"revision": source.revision}
+        if self.dtype != "auto":
+            content["dtype"] = self.dtype
         return {"texts": self.texts, "model": self.model, "layer": self.layer, **content}
 
 
@@ -71,7 +75,7 @@ def compute(
             raise InputError("texts: these texts are no longer on this server", field="texts") from None
     if isinstance(text_set, vectors.TextSet) and (empty := text_set.n - (filled := text_set.without_empty()).n):
         text_set = replace(filled, name=f"{text_set.name}, without {empty:,} empty texts")
-    return stored(encoded(text_set, request.model, request.layer, report, texts=request.texts))
+    return stored(encoded(text_set, request.model, request.layer, report, request.dtype, texts=request.texts))
 
 
 def encoded(
@@ -79,6 +83,7 @@ def encoded(
     model: str,
     layer: int | None = None,
     report: Callable[[int, int, str], None] = lambda *_: None,
+    dtype: Any = "auto",
     **facts: Any,
 ) -> VectorSet:
     """The vectors of texts. Of a search, a sentence-transformers model reads questions and documents with its prompts for these. The fact
@@ -110,6 +115,7 @@ def encoded(
                 layers="last" if layer is None else [layer],
                 max_length=_LONGEST,
                 prompt=prompt,
+                dtype=dtype,
                 progress=told,
             )
             ((at, _),) = views.clouds
@@ -125,6 +131,8 @@ def encoded(
         "model_fingerprint": source.fingerprint,
         "model_revision": source.revision,
     }
+    if dtype != "auto":
+        facts["dtype"] = dtype
     if layer is None:
         facts["milliseconds"] = round(1000 * (time.perf_counter() - began) / len(columns), 3)
     kept = text_set.pairs, text_set.relation, text_set.name
@@ -133,7 +141,8 @@ def encoded(
 
 def _work(job: Job) -> None:
     asked = job.request
-    job.publish(*compute(TextsRequest(asked["texts"], asked["model"], asked["layer"]), job.report))
+    request = TextsRequest(asked["texts"], asked["model"], asked["layer"], asked.get("dtype", "auto"))
+    job.publish(*compute(request, job.report))
 
 
 ENCODED: Final = JobKind(

@@ -38,11 +38,12 @@ def test_the_modules_of_a_hub_model_are_read_on_first_use(
         pairs=pairs,
         relation="similarity",
     )
-    request = TextsRequest(vectors.keep(stored), "lab/dense")
+    request = TextsRequest(vectors.keep(stored), "lab/dense", dtype="bfloat16")
     before = request.as_json()
     facts, arrays = texts.compute(request, lambda *_: None)
     assert facts["facts"]["pooling"] == "sentence" and facts["relation"] == "similarity" and "pairs" in arrays
-    np.testing.assert_allclose(arrays["points"], expected, atol=1e-5)
+    np.testing.assert_allclose(arrays["points"], expected, atol=0.03)
+    assert np.abs(arrays["points"] - expected).max() > 1e-5 and "bfloat16" in request.as_json().values()
     monkeypatch.setattr(sources, "resolve", lambda model: fetched)
     assert request.as_json() == before
     monkeypatch.setattr(sources, "resolve", lambda model: dataclasses.replace(remote, revision="b" * 40))
