@@ -20,7 +20,7 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx
@@ -59,7 +59,7 @@ class App:
     def sample(self) -> list[float]:
         """One value for each of `FIGURES`."""
         temporary, size = 0, 0
-        for path in self.home.rglob("*"):
+        for path in (Path(folder, name) for folder, _, names in os.walk(self.home) for name in names):
             with suppress(OSError):
                 temporary += path.is_relative_to(self.home / "tmp") or path.name.startswith(".incoming")
                 size += path.stat().st_size * ("runs" not in path.parts)
@@ -103,7 +103,8 @@ def soak(app: App, minutes: float, visitors: int, done: Counter[str]) -> list[li
                 done["cut off by a kill" if killing.is_set() else repr(error)[:200]] += 1
 
     lives: list[list[list[float]]] = [[]]
-    with ThreadPoolExecutor(visitors) as crowd:
+    with ThreadPoolExecutor(visitors) as crowd, ExitStack() as leaving:
+        leaving.callback(end.set)
         _ = [crowd.submit(keep_coming, number) for number in range(visitors)]
         began = time.monotonic()
         for tick in range(1, 31):
@@ -117,7 +118,6 @@ def soak(app: App, minutes: float, visitors: int, done: Counter[str]) -> list[li
                 app.begin(app.home)
                 lives.append([])
             killing.clear()
-        end.set()
     return lives
 
 
