@@ -151,6 +151,7 @@ def tabular(path: Path, rows: int | None = None, as_text: Collection[str] = ()) 
     """
     import pandas as pd
 
+    input_validation.file(path, "data", DataError)
     format = catalogue.identified(path, "table")
     if format.slug != "jsonl":
         frame: pd.DataFrame = formats.file_table(path, rows, as_text, ("table",)).to_pandas()
@@ -196,7 +197,7 @@ def _read_parquet(paths: Sequence[Path], places: Mapping[str, str], pick: Pick |
     import pyarrow.parquet
 
     with catalogue.parsing(paths[0], catalogue.catalogue()["parquet"]):
-        files = [pyarrow.parquet.ParquetFile(path) for path in paths]
+        files = [pyarrow.parquet.ParquetFile(input_validation.file(path, "data", DataError)) for path in paths]
         total = sum(file.metadata.num_rows for file in files)
         rows = np.arange(total) if pick is None else pick(total)
         tables = []
