@@ -158,11 +158,12 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 
 
 def isotropy(measurement: Measurement) -> dict[str, float]:
-    """Every number that was measured, by cloud, measure and place in a curve."""
+    """Every number that was measured, by cloud, measure and place in a curve; not hubness, which jumps when rounding swaps neighbours."""
     return {
         f"{name} {slug} {index}": math.nan if value is None else value
         for name, cloud in measurement.clouds.items()
         for slug, reading in cloud.readings.items()
+        if slug != "hubness"
         for index, value in enumerate(reading.value if isinstance(reading.value, tuple) else (reading.value,))
     }
 
