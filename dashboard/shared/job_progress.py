@@ -24,7 +24,7 @@ from isoviz.runs.rows import RunRow
 
 TICK = 0.5
 """Seconds between redraws of the progress while a job runs."""
-_LOOK_SECONDS = 0.05
+_LOOK_SECONDS = 0.1
 """The same while a page waits for the first results."""
 
 
@@ -132,13 +132,16 @@ def await_news(
         place: an empty element for the progress, which the page has in every run.
         before: called before the rerun.
     """
-    end = time.monotonic() + seconds
+    end, drawn = time.monotonic() + seconds, (-1.0, "")
     while not all(job.news() for job in jobs) and time.monotonic() < end:
         states = [job.look() for job in jobs]
         if not all(state.under_way for state in states):
             _rerun(before)
-        state = states[0]  # drawing it also lets the visitor interrupt this run
-        place.progress(state.progress.fraction, text=wording.plain(step(state).capitalize()))
+        now = states[0].progress.fraction, wording.plain(step(states[0]).capitalize())
+        if now != drawn:  # each drawing costs the browser a moment
+            place.progress(now[0], text=now[1])
+        drawn = now
+        _ = "stopped_jobs" in st.session_state  # here Streamlit interrupts this run for the visitor's next move
         time.sleep(_LOOK_SECONDS)
     place.empty()
 

@@ -55,7 +55,7 @@ def test_page_waits_a_moment_for_the_first_results() -> None:
     news, place = iter([False, False, True]), MagicMock()
     job = WatchedJob("", lambda: JobState("running"), lambda: None, lambda: next(news))
     job_progress.await_news([job], 60.0, place)
-    assert place.progress.call_count == 2 and place.empty.called
+    assert place.progress.call_count == 1 and place.empty.called
 
 
 def test_running_job_is_shown_and_can_be_stopped(open_page: OpenPage) -> None:
