@@ -53,8 +53,7 @@ def test_the_button_starts_the_job_of_the_form(open_page: OpenPage, monkeypatch:
 
 def test_page_waits_a_moment_for_the_first_results() -> None:
     news, place = iter([False, False, True]), MagicMock()
-    job = WatchedJob("", lambda: JobState("running"), lambda: None, lambda: next(news))
-    job_progress.await_news([job], 60.0, place)
+    job_progress.await_news([WatchedJob("", lambda: JobState("running"), MagicMock(), news.__next__)], 60.0, place)
     assert place.progress.call_count == 1 and place.empty.called
 
 
