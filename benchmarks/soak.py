@@ -156,6 +156,12 @@ async def by_mcp(home: Path, calls: int) -> float:
         return (memory[-1] - memory[min(100, calls - 1)]) / 1e6
 
 
+def stayed(when: str, app: App, before: list[float]) -> list[tuple[str, float, float]]:
+    """Memory and open files beyond those of a server whose pages had one visitor."""
+    left = np.subtract(app.sample(), before)
+    return [(f"{when}: {name}", left[at], FIGURES[name]) for at, name in enumerate(FIGURES) if at < 2]
+
+
 def main() -> int:
     parser = options(__doc__)
     for name, default in (("minutes", 60), ("visitors", 30), ("students", 40), ("calls", 10_000)):
@@ -174,12 +180,13 @@ def main() -> int:
             idle_at = time.monotonic()
         rows.append(("a class has left: seconds until the processor is idle", idle_at - left_at, 30))
         time.sleep(LEAVING)
-        left = np.subtract(app.sample(), before)
-        rows += [(f"a class has left: {name}", left[at], FIGURES[name]) for at, name in enumerate(FIGURES) if at < 2]
+        rows += stayed("a class has left", app, before)
         lives = soak(app, chosen.minutes, chosen.visitors, done) if chosen.minutes else []
         for at, (name, bar) in enumerate(FIGURES.items() if lives else (), start=1):
             late = [np.array(life[len(life) // 4 :]).T for life in lives]
             rows.append((f"{name}, per hour", max(np.polyfit(life[0] / 3600, life[at], 1)[0] for life in late), bar))
+        time.sleep(LEAVING if lives else 0)
+        rows += stayed("all have left", app, before) if lives else []
         used = app.sample()[0]
         for _ in range(chosen.calls):
             app.api("list_runs", {"limit": 5})

@@ -33,6 +33,7 @@ from isoviz.operations.access import uploads  # noqa: E402
 # Files written by the app and its workers (uploads, logs, results) are private to this account.
 os.umask(0o077)
 limits.raise_open_files()
+limits.share_arenas()
 
 try:
     ALLOWED, SIGN_IN = announcing.settings()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
@@ -81,3 +83,17 @@ def test_closed_pages_are_gone_without_the_next_visitor(process: psutil.Process,
 def test_the_server_may_open_as_many_files_as_the_system_allows(process: psutil.Process) -> None:
     soft, hard = process.rlimit(psutil.RLIMIT_NOFILE)
     assert soft == min(hard, 65_536) if hard > 0 else soft >= 65_536
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="of glibc")
+def test_threads_share_the_pools_that_memory_is_taken_from() -> None:
+    script = """if True:
+        import ctypes, sys, threading
+        from isoviz import limits
+        limits.share_arenas()
+        together = threading.Barrier(16)
+        threads = [threading.Thread(target=lambda: (bytearray(1000), together.wait())) for _ in range(16)]
+        _ = [thread.start() for thread in threads], [thread.join() for thread in threads]
+        ctypes.CDLL(None).malloc_stats()"""
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stderr
+    assert 1 <= told.count("Arena ") <= 2, "16 without"
