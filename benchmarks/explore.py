@@ -256,7 +256,7 @@ def new_tab(browser: Browser, url: str, repeats: int) -> list[Line]:
             empty.append(time.perf_counter() - began)
         began = time.perf_counter()
         with opened(browser, address(f"{url}/explore", request)) as page:
-            first_picture(page).wait_for()
+            page.locator(FIRST_PICTURE).first.wait_for()
             first.append(time.perf_counter() - began)
             page.locator(LAST_PICTURE).first.wait_for()
             last.append(time.perf_counter() - began)
@@ -310,11 +310,6 @@ def address(url: str, request: ViewRequest, **more: object) -> str:
 
 LAST_PICTURE = ".ivz-map-plot .main-svg"
 FIRST_PICTURE = ".st-key-explore_profile .js-plotly-plot .main-svg"
-
-
-def first_picture(page: Page) -> Locator:
-    """The layer profile, drawn."""
-    return page.locator(FIRST_PICTURE).first
 
 
 def seconds_until(page: Page, act: Any, *shown: Locator) -> list[float]:

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, create_engine, event, insert
+from sqlalchemy import Connection, create_engine, insert
 
 from isoviz import __version__, studies
 from isoviz.config import RunConfig
@@ -158,12 +158,8 @@ def _new_database(file: Path) -> Iterator[Connection]:
         connection.execute(insert(schema.meta), [{"key": key, "value": value} for key, value in meta.items()])
         yield connection
 
-    @event.listens_for(engine, "connect")
-    def _alone(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # VACUUM must run outside a transaction
-
-    engine.dispose()
-    with engine.connect() as connection:
+    # VACUUM must run outside a transaction
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql("PRAGMA journal_mode = DELETE")
         connection.exec_driver_sql("PRAGMA page_size = 32768")  # rows of a few kilobytes fill it well
         connection.exec_driver_sql("VACUUM")

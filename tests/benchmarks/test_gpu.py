@@ -38,15 +38,13 @@ def command(folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[str]
 
 
 @pytest.mark.slow
-@pytest.mark.nightly
 def test_every_section_on_the_simulated_device(tmp_path: Path, gpu: Any) -> None:
     if obstacle := simulated.obstacle():
         missing(obstacle)
-    done, record = command(tmp_path, "--simulated", "--budget", "400")
+    done, record = command(tmp_path, "--simulated", "--budget", "1600")
     parts = record["sections"]
-    assert {name: part["end"] for name, part in parts.items()} == dict.fromkeys(gpu.SECTIONS, "done"), done.stderr[
-        -3000:
-    ]
+    ends = {name: part["end"] for name, part in parts.items()}
+    assert ends == dict.fromkeys(gpu.SECTIONS, "done"), done.stderr[-3000:]
     assert done.returncode == 0
     judged = {name: [row for row in part["rows"] if row["ok"] is not None] for name, part in parts.items()}
     assert all(row["ok"] for rows in judged.values() for row in rows)

@@ -18,19 +18,8 @@ from mcp.client.stdio import StdioServerParameters
 from isoviz.config import RunConfig
 from isoviz.runs.store import Store
 
-READING = [
-    "measure",
-    "ruler",
-    "compare",
-    "check",
-    "rows",
-    "transform",
-    "upgrade",
-    "catalogue",
-    "list_runs",
-    "show_run",
-    "compare_runs",
-]
+READING = ["measure", "ruler", "compare", "check", "rows", "transform", "upgrade"]
+READING += ["catalogue", "list_runs", "show_run", "compare_runs"]
 
 
 @asynccontextmanager

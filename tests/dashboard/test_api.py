@@ -26,6 +26,7 @@ from isoviz.operations.access.policy import ROOTS
 from isoviz.operations.access.visitors import Role
 from isoviz.operations.table import operations
 from isoviz.runs.store import Store
+from tests.commands.test_mcp import READING
 from tests.dashboard.made_up import config, finish
 
 SMALL = {"epochs": 1, "max_train": 32, "max_eval": 16, "batch_size": 16}
@@ -69,19 +70,7 @@ def test_without_a_links_secret_nothing_is_answered(client: TestClient) -> None:
 def test_the_index_lists_what_the_server_offers(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     signed_in(client, Role.VIEWER)
     listed = {operation["name"]: operation for operation in client.get("/isoviz/api").json()["operations"]}
-    assert list(listed) == [
-        "measure",
-        "ruler",
-        "compare",
-        "check",
-        "rows",
-        "transform",
-        "upgrade",
-        "catalogue",
-        "list_runs",
-        "show_run",
-        "compare_runs",
-    ]
+    assert list(listed) == READING
     assert listed["list_runs"]["arguments"]["properties"]["limit"]["default"] == 20
     assert "newest first" in listed["list_runs"]["description"]
     monkeypatch.setenv(API_WRITES, "1")

@@ -88,12 +88,10 @@ def test_the_server_may_open_as_many_files_as_the_system_allows(process: psutil.
 @pytest.mark.skipif(sys.platform != "linux", reason="of glibc")
 def test_threads_share_the_pools_that_memory_is_taken_from() -> None:
     script = """if True:
-        import ctypes, sys, threading
-        from isoviz import limits
-        limits.share_arenas()
+        import concurrent.futures, ctypes, threading, isoviz.limits
+        isoviz.limits.share_arenas()
         together = threading.Barrier(16)
-        threads = [threading.Thread(target=lambda: (bytearray(1000), together.wait())) for _ in range(16)]
-        _ = [thread.start() for thread in threads], [thread.join() for thread in threads]
+        list(concurrent.futures.ThreadPoolExecutor(16).map(lambda _: (bytearray(1000), together.wait()), range(16)))
         ctypes.CDLL(None).malloc_stats()"""
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stderr
     assert 1 <= told.count("Arena ") <= 2, "16 without"
