@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -90,6 +91,8 @@ def test_every_method_and_transform_explains_itself(slug: str) -> None:
         assert slug == "baseline" or ("@" in item.paper.bibtex and "author=" in item.paper.bibtex), slug
         for name, field in item.Params.model_fields.items():
             assert field.title and field.description and field.json_schema_extra["source"], name
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    assert slug not in methods.catalogue() or f"`{slug}`" in readme, "its list of methods"
 
 
 def test_an_installed_package_adds_to_every_catalogue(install_package: InstallPackage) -> None:
