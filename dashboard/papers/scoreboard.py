@@ -46,13 +46,14 @@ def _table(claims_of_paper: pd.DataFrame) -> None:
     st.dataframe(
         claims_of_paper,
         hide_index=True,
-        height=min(38 + 92 * len(claims_of_paper), 600),
-        row_height=92,  # Streamlit wraps text in rows above 4rem
+        height=min(38 + 112 * len(claims_of_paper), 600),
+        row_height=112,  # Streamlit wraps text in rows above 4rem
         column_config={
-            "Where": st.column_config.LinkColumn("Where", display_text=r"#(.*)", width=170),
+            "Where": st.column_config.LinkColumn("Where", display_text=r"#[^,]*,(?:%20| )(.*)", width=160),
             "Verdict": st.column_config.TextColumn("Verdict", width=90),
-            "Claim": st.column_config.TextColumn("Claim", width=300),
+            "Claim": st.column_config.TextColumn("Claim", width=200),
             "Numbers": st.column_config.TextColumn("Numbers", width=420),
+            "From": st.column_config.TextColumn("From", width=130),
         },
         alt="Claims with their verdicts, the numbers behind them, and links to their studies",
     )
