@@ -72,7 +72,7 @@ READ_OUTS = Explanation(
 _MAIN: Final = 4
 _UNITS: Final = r" (on|with) these [^;]+(; another fit .*)?\.$"
 """The end of every verdict, which saved tables keep: the rows are named once, below the figure."""
-_NUMBERS: Final = ("Before", "After", "Change", "95 % from", "to")
+_NUMBERS: Final = {"Before": 58, "After": 58, "Change": 62, "95 % from": 78, "to": 56}
 """Columns of the table of read-outs."""
 BEFORE, AFTER = "#7f8691", theme.PALETTE[0]
 PENDING: Final = "pending"
@@ -252,17 +252,18 @@ def table(view: View, start: Answer, answer: Answer, full: Full | None) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
             st.markdown("**Read-outs, before and after**", width="content")
             explanations.show(READ_OUTS if view.run is None else HEADS)
-        config: dict[str, Any] = {name: st.column_config.NumberColumn(format="%.3f", width=60) for name in _NUMBERS}
+        config: dict[str, Any] = {
+            name: st.column_config.NumberColumn(format="%.3f", width=width) for name, width in _NUMBERS.items()
+        }
         config |= {
             "Read-out": st.column_config.TextColumn(width=150),
-            "Verdict": st.column_config.TextColumn(width=240),
+            "Verdict": st.column_config.TextColumn(width=228),
         }
         frame = _shown(view.engine.annotations, start, answer, full)
         exported.note(PREFIX + "readouts", ExportedTable("Read-outs, before and after", frame))
         shown = frame.assign(Verdict=frame["Verdict"].str.replace(_UNITS, "", regex=True))
-        st.dataframe(
-            shown, hide_index=True, column_config=config, placeholder="–", height=38 + 35 * min(len(frame), _MAIN + 1)
-        )
+        height: Any = "content" if len(frame) <= _MAIN + 1 else 38 + 35 * (_MAIN + 1)
+        st.dataframe(shown, hide_index=True, column_config=config, placeholder="–", height=height)
         if full is not None:
             everything = functools.partial(numbers_table, view, start, answer, full)
             downloads.buttons(view.file("numbers"), everything, title="Numbers")
