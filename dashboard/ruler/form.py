@@ -49,8 +49,8 @@ def related_fields(key: str, relation: Relation | None, *, rated: bool) -> tuple
             value=None,
             key=PREFIX + "from",
             bind="query-params",
-            placeholder="0.8 of the highest",
-            help="Scored pairs count as related from this score on.",
+            placeholder="0.8 × max",
+            help="Scored pairs count as related from this score on. Empty: from 0.8 of the highest score.",
         )
     return None if selected == known[0] else selected, least
 
@@ -77,7 +77,7 @@ def question_fields(search: bool) -> tuple[float | None, float]:
         format="%g",
         key=PREFIX + "share",
         bind="query-params",
-        placeholder="relevant ÷ all pairs" if search else "50",
+        placeholder="as in the set" if search else "50",
         help="Of the pairs that you will compare, how many are related. Every probability depends on it. In a search it is known: "
         "relevant pairs divided by queries times documents.",
     )
