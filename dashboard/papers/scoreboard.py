@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Final
 from urllib.parse import quote
@@ -43,11 +44,13 @@ def draw() -> None:
 
 
 def _table(claims_of_paper: pd.DataFrame) -> None:
+    lines = math.ceil(claims_of_paper["Numbers"].str.len().max() / 57)  # characters in a line of that column
+    height = max(92, 12 + 18 * lines)  # of a row: Streamlit wraps text in rows above 4rem
     st.dataframe(
         claims_of_paper,
         hide_index=True,
-        height=min(38 + 112 * len(claims_of_paper), 600),
-        row_height=112,  # Streamlit wraps text in rows above 4rem
+        height=min(38 + height * len(claims_of_paper), 600),
+        row_height=height,
         column_config={
             "Where": st.column_config.LinkColumn("Where", display_text=r"#[^,]*,(?:%20| )(.*)", width=160),
             "Verdict": st.column_config.TextColumn("Verdict", width=90),

@@ -6,7 +6,7 @@ import functools
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -262,7 +262,7 @@ def table(view: View, start: Answer, answer: Answer, full: Full | None) -> None:
         frame = _shown(view.engine.annotations, start, answer, full)
         exported.note(PREFIX + "readouts", ExportedTable("Read-outs, before and after", frame))
         shown = frame.assign(Verdict=frame["Verdict"].str.replace(_UNITS, "", regex=True))
-        height: Any = "content" if len(frame) <= _MAIN + 1 else 38 + 35 * (_MAIN + 1)
+        height: int | Literal["content"] = "content" if len(frame) <= _MAIN + 1 else 38 + 35 * (_MAIN + 1)
         st.dataframe(shown, hide_index=True, column_config=config, placeholder="–", height=height)
         if full is not None:
             everything = functools.partial(numbers_table, view, start, answer, full)

@@ -88,8 +88,8 @@ def test_the_server_may_open_as_many_files_as_the_system_allows(process: psutil.
 @pytest.mark.skipif(sys.platform != "linux", reason="of glibc")
 def test_threads_share_the_pools_that_memory_is_taken_from() -> None:
     script = """if True:
-        import concurrent.futures, ctypes, threading, isoviz.limits
-        isoviz.limits.share_arenas()
+        import concurrent.futures, ctypes, threading
+        import dashboard.server.main
         together = threading.Barrier(16)
         list(concurrent.futures.ThreadPoolExecutor(16).map(lambda _: (bytearray(1000), together.wait()), range(16)))
         ctypes.CDLL(None).malloc_stats()"""
